@@ -7,12 +7,14 @@
 pub(crate) mod lost;
 
 use crate::Interval;
-use crate::estimate::{Chosen, Observed, choose, throughput_over};
+use crate::estimate::sides::side;
+use crate::estimate::{Chosen, Fastest, Observed, choose, throughput_over};
+use crate::groups;
 use crate::setting::Setting;
 use crate::shape::Shape;
 use serde::Serialize;
 use threadwise_statistics::MeanEstimate;
-use threadwise_study::{Role, Study, Treatment, version, worklist};
+use threadwise_study::{Comparison, Role, Study, Treatment, version, worklist};
 
 /// The choices of a study of rates; none if its runs are whole.
 pub(crate) fn of_rates(setting: &Setting<'_>, observed: &Observed) -> Vec<Choice> {
@@ -20,24 +22,32 @@ pub(crate) fn of_rates(setting: &Setting<'_>, observed: &Observed) -> Vec<Choice
     if study.is_fixed_work() {
         return Vec::new();
     }
-    let sides = |at: usize| -> Vec<usize> {
-        let is_baseline = |other: &usize| {
-            observed.group_of[*other] == observed.group_of[at]
-                && study.treatments[*other].role != Role::Compared
-        };
-        match study.treatments[at].role {
-            Role::Compared => vec![at],
-            _ => (0..study.treatments.len()).filter(is_baseline).collect(),
-        }
+    let over = over(study, |top, below| throughput_over(study, observed, top, below));
+    candidates_of_rates(study).into_iter().filter_map(|all| made(setting, all, &over)).collect()
+}
+
+/// d by block of one treatment over another of the same group, where a baseline is both of its names; `d` is that of a
+/// treatment over the mean of others.
+pub(crate) fn over<'a>(
+    study: &'a Study,
+    d: impl Fn(usize, &[usize]) -> Vec<f64> + 'a,
+) -> impl Fn(usize, usize) -> Vec<f64> + 'a {
+    move |one, other| match study.treatments[one].role {
+        Role::Compared => d(one, &side(study, other)),
+        _ => d(other, &side(study, one)).into_iter().map(|d| -d).collect(),
+    }
+}
+
+/// Which treatments of each group may be the best; `over` gives d by block of one over another.
+pub(crate) fn fastest(study: &Study, over: impl Fn(usize, usize) -> Vec<f64>, alpha: f64) -> Vec<Fastest> {
+    let of_group = |group: &str| {
+        let all = study.treatments.iter().enumerate();
+        let is_candidate = |one: &Treatment| one.group == group && one.role != Role::BaselineTwin;
+        let all: Vec<usize> = all.filter(|(_, one)| is_candidate(one)).map(|(at, _)| at).collect();
+        let name = |at: usize| study.treatments[all[at]].name.clone();
+        Fastest::of(group, all.len(), name, |one, other| over(all[one], all[other]), alpha)
     };
-    let over = |one: usize, other: usize| -> Vec<f64> {
-        let (top, below, sign) = match study.treatments[one].role {
-            Role::Compared => (one, sides(other), 1.0),
-            _ => (other, sides(one), -1.0),
-        };
-        throughput_over(study, observed, top, &below).into_iter().map(|d| sign * d).collect()
-    };
-    candidates_of_rates(study).into_iter().filter_map(|all| made(setting, all, over)).collect()
+    study.groups().into_iter().filter_map(of_group).collect()
 }
 
 /// Chooses among the candidates that were measured; `None` with fewer than two.
@@ -164,13 +174,7 @@ impl Choice {
         let chosen = chosen.and_then(name);
         let speed = |at: usize| {
             let mean = MeanEstimate::of(&over(at, 0)).filter(|_| at > 0)?;
-            let (low, high) = mean.interval(alpha);
-            Some(Interval {
-                mean: mean.mean.exp(),
-                low: low.exp(),
-                high: high.exp(),
-                unit: "ratio".to_owned(),
-            })
+            Some(mean.as_interval(alpha).exp())
         };
         let candidates =
             all.into_iter().zip(near).enumerate().map(|(at, ((treatment, number), within_margin))| {
@@ -204,6 +208,12 @@ pub struct Candidates {
     pub place: String,
     /// Their indexes in the study, at least two.
     pub treatments: Vec<usize>,
+}
+
+impl Candidates {
+    fn of(axis: Axis, group: &str, place: &str, treatments: Vec<usize>) -> Self {
+        Self { axis, group: group.to_owned(), place: place.to_owned(), treatments }
+    }
 }
 
 /// For a study of rates. If it compares two versions of a program, that is its question and it has no settings to
@@ -262,9 +272,9 @@ fn sessions(study: &Study, group: &str) -> Option<Candidates> {
             [of_group().find(is_alone)?, of_group().find(is_two)?].map(|one| one.name.as_str()).to_vec()
         }
     };
+    let place = spread.and_then(|points| points.order).unwrap_or_default();
     let treatments = names.into_iter().filter_map(|name| place_of(study, name)).collect();
-    let place = spread.and_then(|points| points.order).unwrap_or_default().to_owned();
-    Some(Candidates { axis: Axis::Sessions, group: group.to_owned(), place, treatments })
+    Some(Candidates::of(Axis::Sessions, group, place, treatments))
 }
 
 /// One thread of each core or both: over the whole machine or a package if the study compares that, else of one core.
@@ -272,64 +282,39 @@ fn threads(study: &Study, group: &str) -> Vec<Candidates> {
     let mut pairs = compared_threads(study, group, &BOTH_THREADS);
     if pairs.is_empty() {
         let with = |shape: Shape| {
-            let mut all = study.treatments.iter().enumerate();
-            all.find(|(_, one)| one.group == group && Shape::of(one) == shape).map(|(at, _)| at)
+            study.treatments.iter().position(|one| one.group == group && Shape::of(one) == shape)
         };
         let pair = with(Shape::OneCpu).zip(with(Shape::SameCore));
-        pairs.extend(pair.map(|(one, both)| threads_pair(group, ONE_CORE, [one, both])));
+        pairs.extend(pair.map(|(one, both)| Candidates::of(Axis::Smt, group, ONE_CORE, vec![one, both])));
     }
     pairs
 }
 
 /// One thread of each core against both: comparisons of some kinds.
 fn compared_threads(study: &Study, group: &str, kinds: &[&str]) -> Vec<Candidates> {
-    let is_here = |name: &str| study.treatment(name).is_some_and(|(_, one)| one.group == group);
-    let whole = study.comparisons.iter().filter(|one| kinds.contains(&one.kind.as_str()));
-    let whole = whole.filter(|one| is_here(&one.treatment));
-    whole
-        .filter_map(|one| {
-            let [under] = one.baseline.as_slice() else { return None };
-            let pair = [place_of(study, under)?, place_of(study, &one.treatment)?];
-            Some(threads_pair(group, &one.name, pair))
-        })
-        .collect()
-}
-
-fn threads_pair(group: &str, place: &str, pair: [usize; 2]) -> Candidates {
-    Candidates {
-        axis: Axis::Smt,
-        group: group.to_owned(),
-        place: place.to_owned(),
-        treatments: pair.to_vec(),
-    }
+    let pair = |one: &Comparison| {
+        let [under] = one.baseline.as_slice() else { return None };
+        let pair = vec![place_of(study, under)?, place_of(study, &one.treatment)?];
+        let is_here = study.treatments[pair[1]].group == group && kinds.contains(&one.kind.as_str());
+        is_here.then(|| Candidates::of(Axis::Smt, group, &one.name, pair))
+    };
+    study.comparisons.iter().filter_map(pair).collect()
 }
 
 /// Sets of treatments of a group that differ in one axis alone.
 fn classes(study: &Study, group: &str, axis: Axis, is_meant: impl Fn(&Treatment) -> bool) -> Vec<Candidates> {
-    let mut classes: Vec<Vec<usize>> = Vec::new();
-    for (at, one) in study.treatments.iter().enumerate() {
-        // Sessions that take turns on one logical CPU are there for comparison.
-        if one.group != group || !is_meant(one) || Shape::of(one) == Shape::OneCpu {
-            continue;
-        }
-        match classes.iter_mut().find(|class| is_like(&study.treatments[class[0]], one, axis)) {
-            Some(class) => class.push(at),
-            None => classes.push(vec![at]),
-        }
-    }
-    let made = |mut treatments: Vec<usize>| {
+    // Sessions that take turns on one logical CPU are there for comparison.
+    let is_in = |one: &Treatment| one.group == group && is_meant(one) && Shape::of(one) != Shape::OneCpu;
+    let all = study.treatments.iter().enumerate().filter(|(_, one)| is_in(one));
+    let classes = groups::classes(all, |(_, one), (_, other)| is_like(one, other, axis)).into_iter();
+    let made = |mut class: Vec<(usize, &Treatment)>| {
         if axis == Axis::Jobs {
-            treatments.sort_by_key(|at| study.treatments[*at].sessions);
+            class.sort_by_key(|(_, one)| one.sessions);
         }
-        let first = &study.treatments[*treatments.first()?];
-        let place = match axis {
-            Axis::Placement => String::new(),
-            _ => first.placement.trim().to_owned(),
-        };
-        let group = group.to_owned();
-        (treatments.len() >= 2).then_some(Candidates { axis, group, place, treatments })
+        let place = if axis == Axis::Placement { "" } else { class[0].1.placement.trim() };
+        Candidates::of(axis, group, place, class.into_iter().map(|(at, _)| at).collect())
     };
-    classes.into_iter().filter_map(made).collect()
+    classes.filter(|class| class.len() >= 2).map(made).collect()
 }
 
 /// Whether two treatments differ in one axis alone.
@@ -350,18 +335,16 @@ const MOST_FIRSTS: usize = 2;
 /// Names of the treatments of each order of a group's sweep, by number of sessions, without the baseline; none if the
 /// sweep has one order.
 pub fn lines<'a>(study: &'a Study, group: &str) -> Vec<Vec<&'a str>> {
-    let sessions = |name: &str| study.treatment(name).map(|(_, treatment)| treatment.sessions);
-    let is_here = |name: &str| {
+    let of_group = |name: &str| {
         let found = study.treatment(name).map(|(_, treatment)| treatment);
-        found.is_some_and(|found| found.group == group && found.role == Role::Compared)
+        found.filter(|found| found.group == group && found.role == Role::Compared)
     };
-    let steps: Vec<(&str, &str)> = study
-        .comparisons
-        .iter()
-        .filter(|comparison| comparison.kind == "sweep-step")
-        .filter_map(|step| Some((step.baseline.first()?.as_str(), step.treatment.as_str())))
-        .filter(|(under, top)| is_here(under) && is_here(top) && sessions(under) < sessions(top))
-        .collect();
+    let step = |step: &'a Comparison| {
+        let (under, top) = (of_group(step.baseline.first()?)?, of_group(&step.treatment)?);
+        let is_one = step.kind == "sweep-step" && under.sessions < top.sessions;
+        is_one.then_some((under.name.as_str(), top.name.as_str()))
+    };
+    let steps: Vec<(&str, &str)> = study.comparisons.iter().filter_map(step).collect();
     let mut firsts: Vec<&str> = steps.iter().map(|(under, _)| *under).collect();
     firsts.retain(|under| steps.iter().all(|(_, top)| top != under));
     firsts.dedup();

@@ -1,7 +1,7 @@
 //! Everything that a report is made from, with queries that its parts share. Pure.
 
 use crate::asked::Asked;
-use crate::groups::group_words;
+use crate::groups::{group_words, grouped};
 use crate::hardware::Hardware;
 use crate::{Analysis, Estimate, NoiseFloor, Ratio, TreatmentSummary};
 use threadwise_document::{Cell, Row};
@@ -70,14 +70,7 @@ impl<'a> Facts<'a> {
 
     /// Treatment summaries by group, groups in study order.
     pub fn groups(&self) -> Vec<(&'a str, Vec<&'a TreatmentSummary>)> {
-        let mut groups: Vec<(&'a str, Vec<&'a TreatmentSummary>)> = Vec::new();
-        for summary in &self.analysis.treatments {
-            match groups.iter_mut().find(|(name, _)| *name == summary.group) {
-                Some((_, members)) => members.push(summary),
-                None => groups.push((&summary.group, vec![summary])),
-            }
-        }
-        groups
+        grouped(&self.analysis.treatments, |summary| summary.group.as_str())
     }
 
     /// A treatment's summary.

@@ -18,6 +18,24 @@ pub fn distinct<T: PartialEq>(all: impl IntoIterator<Item = T>) -> Vec<T> {
     found
 }
 
+/// Classes of things that are alike, in order of first appearance; each is compared with the first of a class.
+pub fn classes<T>(all: impl IntoIterator<Item = T>, is_like: impl Fn(&T, &T) -> bool) -> Vec<Vec<T>> {
+    let mut classes: Vec<Vec<T>> = Vec::new();
+    for one in all {
+        match classes.iter_mut().find(|class| is_like(&class[0], &one)) {
+            Some(class) => class.push(one),
+            None => classes.push(vec![one]),
+        }
+    }
+    classes
+}
+
+/// Groups by a common key, in order of first appearance.
+pub fn grouped<T, K: PartialEq>(all: impl IntoIterator<Item = T>, key: impl Fn(&T) -> K) -> Vec<(K, Vec<T>)> {
+    let groups = classes(all, |one, other| key(one) == key(other)).into_iter();
+    groups.map(|group| (key(&group[0]), group)).collect()
+}
+
 /// Where the data of a group fits (`inside L2`), or its levels as they are (`(shared=true)`).
 pub fn group_words(study: &Study, group: &str) -> String {
     levels(group)

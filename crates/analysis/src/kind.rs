@@ -16,7 +16,9 @@ pub trait Kind: Sync {
     fn nouns(&self, study: &Study) -> Nouns;
 
     /// A metric's name as people and programs read it.
-    fn metric_name(&self, study: &Study, metric: &str) -> String;
+    fn metric_name(&self, _study: &Study, metric: &str) -> String {
+        metric.to_owned()
+    }
 
     /// The study's heading.
     fn title(&self, study: &Study) -> String {

@@ -194,6 +194,13 @@ impl Table {
         }
     }
 
+    /// A table whose rows bring the headings of their cells along; without rows it has no columns.
+    pub fn headed(caption: impl Into<Prose>, rows: impl IntoIterator<Item = Vec<(Column, Cell)>>) -> Self {
+        let (mut columns, rows): (Vec<Vec<Column>>, Vec<Vec<Cell>>) =
+            rows.into_iter().map(|row| row.into_iter().unzip()).unzip();
+        Self::new(caption, columns.pop().unwrap_or_default(), rows)
+    }
+
     /// The table, on one medium only.
     pub fn shown(mut self, shown: Shown) -> Self {
         self.shown = shown;

@@ -9,6 +9,11 @@ pub fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
     (count > 0).then(|| sum / f64::from(count))
 }
 
+/// Mean of some numbers; `None` without any, or if one of them is unknown.
+pub fn mean_of_known(values: impl Iterator<Item = Option<f64>>) -> Option<f64> {
+    mean(values.collect::<Option<Vec<f64>>>()?.into_iter())
+}
+
 /// The median: the middle value, or the mean of the two in the middle; `None` without a value.
 pub fn median(values: impl Iterator<Item = f64>) -> Option<f64> {
     let mut values: Vec<f64> = values.filter(|value| value.is_finite()).collect();

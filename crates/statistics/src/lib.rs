@@ -23,7 +23,7 @@ pub mod variances;
 pub mod welch;
 
 pub use association::{Association, Tail, association, blocks_needed};
-pub use average::{arithmetic, geometric, mean, median, per};
+pub use average::{arithmetic, geometric, mean, mean_of_known, median, per};
 pub use false_discovery::{Discoveries, discoveries};
 pub use holm::{HolmStep, holm};
 pub use jackknife::LeftOut;

@@ -6,12 +6,13 @@
 //! logical CPU (/proc/PID/schedstat, `Documentation/scheduler/sched-stats.rst`), and, if threads of the study itself
 //! may be what is waited for, the busy time of a setting's logical CPUs less what its own processes used.
 
-use super::{Choice, LostTime};
+use super::{Candidate, Choice, LostTime};
 use crate::Interval;
+use crate::commands::{cpu_ns, has_server};
 use crate::estimate::{Observed, ObservedBlock};
 use crate::setting::Setting;
 use threadwise_statistics::MeanEstimate;
-use threadwise_study::{OptionValue, Run, Slice, Treatment, command};
+use threadwise_study::{OptionValue, Run, Treatment, command};
 
 /// Busy time of others is counted in ticks, and that of the study in processes that ended: smaller differences say
 /// nothing.
@@ -40,13 +41,10 @@ impl Lost {
 /// Adds to choices whose candidates lost unequal shares of their time what they lost, and removes their answers.
 pub(crate) fn mark(setting: &Setting<'_>, observed: &Observed, runs: &[Run], choices: &mut [Choice]) {
     for choice in choices {
-        let lost: Option<Vec<Vec<(u32, Lost)>>> = choice
-            .candidates
-            .iter()
-            .map(|one| {
-                Some(of_treatment(setting, observed, runs, setting.study.treatment(&one.treatment)?.0))
-            })
-            .collect();
+        let of_candidate = |one: &Candidate| {
+            Some(of_treatment(setting, observed, runs, setting.study.treatment(&one.treatment)?.0))
+        };
+        let lost: Option<Vec<_>> = choice.candidates.iter().map(of_candidate).collect();
         if let Some(lost) = lost {
             one(choice, &lost, setting);
         }
@@ -143,13 +141,8 @@ fn threads(treatment: &Treatment) -> f64 {
 fn own_cpus(setting: &Setting<'_>, treatment: &Treatment, run: &Run) -> Option<f64> {
     if setting.study.workload == command::WORKLOAD {
         let is_alone = ["before", "check", "after"].iter().all(|hook| !treatment.options.contains_key(*hook));
-        let has_server = treatment.options.contains_key(command::PIN_SERVER);
-        let of_slice = |slice: &Slice| {
-            let server = slice.counters.get(command::SERVER_CPU_NS).copied();
-            let server = if has_server { server? } else { 0 };
-            Some(slice.cpu_ns() as f64 + server as f64)
-        };
-        let cpu_ns: Option<f64> = run.slices.iter().map(of_slice).sum();
+        let has_server = has_server(treatment);
+        let cpu_ns: Option<f64> = run.slices.iter().map(|slice| cpu_ns(slice, has_server)).sum();
         let window_ns: f64 = run.slices.iter().map(|slice| slice.window_ns as f64).sum();
         return cpu_ns.filter(|_| is_alone && window_ns > 0.0).map(|cpu_ns| cpu_ns / window_ns);
     }

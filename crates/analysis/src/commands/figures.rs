@@ -2,12 +2,12 @@
 
 use super::types::{BUSY_CPUS, CPU, CPU_PER_UNIT, CPU_TOTAL, ELAPSED, FixedTime, MEMORY, Quantity, SAID};
 use crate::Interval;
-use crate::estimate::{Observed, THROUGHPUT};
-use std::collections::BTreeMap;
+use crate::estimate::{Observed, ObservedBlock, THROUGHPUT};
+use std::collections::{BTreeMap, BTreeSet};
 use threadwise_document::{Prose, prose};
-use threadwise_statistics::{MeanEstimate, median};
+use threadwise_statistics::{MeanEstimate, arithmetic, geometric, mean, mean_of_known, median};
 use threadwise_study::command::{self, Better, MetricSpec, PIN_SERVER};
-use threadwise_study::{OptionValue, Role, Run, Slice, Study, Treatment, worklist};
+use threadwise_study::{OptionValue, Run, Slice, Study, Treatment, worklist};
 
 /// Numbers of one run by metric name.
 pub type Figures = BTreeMap<String, f64>;
@@ -15,58 +15,21 @@ pub type Figures = BTreeMap<String, f64>;
 /// The usable runs of a study.
 pub struct Table<'a> {
     study: &'a Study,
-    group_of: &'a [usize],
     /// Each block's number, and each treatment's numbers in it if its run counts.
     pub blocks: Vec<(u32, Vec<Option<Figures>>)>,
-    cpus: Vec<Option<u32>>,
-    /// The least number of each metric that is 0 or less in any run.
-    least: BTreeMap<String, f64>,
 }
 
 impl<'a> Table<'a> {
     /// Reads the usable runs.
-    pub fn new(study: &'a Study, observed: &'a Observed, runs: &[Run], rate: Option<&Rate>) -> Self {
-        let mut cpus = vec![None; study.treatments.len()];
-        let mut blocks = Vec::new();
-        let mut least: BTreeMap<String, f64> = BTreeMap::new();
-        for block in &observed.blocks {
-            let mut row = vec![None; study.treatments.len()];
-            for (at, cell) in row.iter_mut().enumerate() {
-                let usable = observed.usable(block, at).is_some();
-                let run = block.sources[at].filter(|_| usable).and_then(|source| runs.get(source));
-                if let Some(run) = run {
-                    let figures = figures(run, has_server(&study.treatments[at]), rate);
-                    for (metric, value) in figures.iter().filter(|(_, value)| **value <= 0.0) {
-                        let known = least.entry(metric.clone()).or_insert(*value);
-                        *known = known.min(*value);
-                    }
-                    *cell = Some(figures);
-                    cpus[at] = cpus[at].or(Some(run.cpus.len() as u32));
-                }
-            }
-            blocks.push((block.number, row));
-        }
-        Self { study, group_of: &observed.group_of, blocks, cpus, least }
-    }
-
-    /// Group of a treatment, as an index.
-    pub fn group(&self, treatment: usize) -> usize {
-        self.group_of[treatment]
-    }
-
-    /// How many logical CPUs a treatment has.
-    pub fn cpus(&self, treatment: usize) -> Option<u32> {
-        self.cpus[treatment]
-    }
-
-    /// The baseline of a group, and its twin.
-    pub fn baselines(&self, group: usize) -> Vec<usize> {
-        let with_role = |role: Role| {
-            let all = self.study.treatments.iter().enumerate();
-            all.filter(move |(at, treatment)| treatment.role == role && self.group_of[*at] == group)
-                .map(|(at, _)| at)
+    pub fn new(study: &'a Study, observed: &Observed, runs: &[Run], rate: Option<&Rate>) -> Self {
+        let of_block = |block: &ObservedBlock| {
+            let cell = |(at, treatment): (usize, &Treatment)| {
+                observed.usable(block, at)?;
+                Some(figures(runs.get(block.sources[at]?)?, has_server(treatment), rate))
+            };
+            (block.number, study.treatments.iter().enumerate().map(cell).collect())
         };
-        with_role(Role::Baseline).take(1).chain(with_role(Role::BaselineTwin).take(1)).collect()
+        Self { study, blocks: observed.blocks.iter().map(of_block).collect() }
     }
 
     /// Means over blocks by metric name, for several treatments their mean in each block.
@@ -74,70 +37,52 @@ impl<'a> Table<'a> {
     /// They are geometric with intervals on logarithms, as the ratios are, or arithmetic if any run of the study has 0
     /// or less of it: so all treatments of a study have the same kind of mean.
     pub fn summary(&self, treatments: &[usize], alpha: f64) -> BTreeMap<String, Interval> {
-        let mut by_metric: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
-        for (_, row) in &self.blocks {
-            let known: Vec<&Figures> = treatments.iter().filter_map(|at| row[*at].as_ref()).collect();
-            let Some((first, rest)) = known.split_first() else { continue };
-            for (metric, value) in *first {
-                let geometric = self.is_positive(metric);
-                let scaled = |value: f64| if geometric { value.ln() } else { value };
-                let values: Option<Vec<f64>> =
-                    rest.iter().map(|figures| figures.get(metric).copied()).collect();
-                let Some(values) = values else { continue };
-                let sum: f64 = values.iter().copied().chain([*value]).map(scaled).sum();
-                by_metric.entry(metric).or_default().push(sum / known.len() as f64);
+        let known = self.blocks.iter().map(|(_, row)| treatments.iter().filter_map(|at| row[*at].as_ref()));
+        let rows: Vec<Vec<&Figures>> = known.map(Iterator::collect).collect();
+        let metrics: BTreeSet<&String> = rows.iter().flatten().flat_map(|figures| figures.keys()).collect();
+        let interval = |metric: &String| {
+            let all = self.blocks.iter().flat_map(|(_, row)| row).flatten();
+            let least = all.filter_map(|run| run.get(metric).copied()).filter(|value| *value <= 0.0);
+            let least = least.reduce(f64::min);
+            let scaled = |value: &f64| if least.is_none() { value.ln() } else { *value };
+            let of_block =
+                |row: &Vec<&Figures>| mean_of_known(row.iter().map(|run| run.get(metric).map(scaled)));
+            let values: Vec<f64> = rows.iter().filter_map(of_block).collect();
+            let unit = self.unit(metric);
+            match least {
+                None => geometric(&values, 1.0, &unit, alpha),
+                Some(least) if least >= 0.0 => arithmetic(&values, &unit, alpha),
+                Some(_) => Some(Interval { unit, ..MeanEstimate::of(&values)?.as_interval(alpha) }),
             }
-        }
-        let numbers = by_metric.into_iter().filter_map(|(metric, values)| {
-            let estimate = MeanEstimate::of(&values)?;
-            let (low, high) = estimate.interval(alpha);
-            let back = |end: f64| match self.least.get(metric) {
-                None => end.exp(),
-                Some(least) if *least >= 0.0 => end.max(0.0),
-                Some(_) => end,
-            };
-            let [mean, low, high] = [estimate.mean, low, high].map(back);
-            Some((metric.to_owned(), Interval { mean, low, high, unit: self.unit(metric) }))
-        });
-        numbers.collect()
+        };
+        metrics.into_iter().filter_map(|metric| Some((metric.clone(), interval(metric)?))).collect()
     }
 
     /// The largest geometric mean of a number over the smallest, in the group whose treatments differ most. `None` if
     /// no treatment has it.
     pub fn spread(&self, number: impl Fn(&Figures) -> Option<f64>) -> Option<f64> {
-        let mean = |at: usize| {
+        let mean_log = |at: usize| {
             let runs = self.blocks.iter().filter_map(|(_, row)| row[at].as_ref());
-            let logs: Vec<f64> =
-                runs.filter_map(&number).filter(|number| *number > 0.0).map(f64::ln).collect();
-            (!logs.is_empty()).then(|| logs.iter().sum::<f64>() / logs.len() as f64)
+            mean(runs.filter_map(&number).filter(|number| *number > 0.0).map(f64::ln))
         };
-        let of_group = |group: usize| {
-            let all = (0..self.group_of.len()).filter(|at| self.group_of[*at] == group);
-            let means: Vec<f64> = all.filter_map(mean).collect();
-            let most = means.iter().copied().reduce(f64::max)?;
-            Some((most - means.iter().copied().reduce(f64::min)?).exp())
+        let of_group = |group: &str| {
+            let all = self.study.treatments.iter().enumerate().filter(|(_, one)| one.group == group);
+            let means: Vec<f64> = all.filter_map(|(at, _)| mean_log(at)).collect();
+            let [least, most] = [f64::min, f64::max].map(|end| means.iter().copied().reduce(end));
+            Some((most? - least?).exp())
         };
-        let groups = self.group_of.iter().copied().max()?;
-        (0..=groups).filter_map(of_group).reduce(f64::max)
-    }
-
-    fn is_positive(&self, metric: &str) -> bool {
-        !self.least.contains_key(metric)
+        self.study.groups().into_iter().filter_map(of_group).reduce(f64::max)
     }
 
     fn unit(&self, metric: &str) -> String {
-        let Some(name) = metric.strip_prefix(SAID) else {
-            return match metric {
-                ELAPSED | CPU | CPU_PER_UNIT | CPU_TOTAL => "ns",
-                MEMORY => "bytes",
-                THROUGHPUT => "1/s",
-                _ => "1",
-            }
-            .to_owned();
+        let unit = match metric {
+            ELAPSED | CPU | CPU_PER_UNIT | CPU_TOTAL => "ns",
+            MEMORY => "bytes",
+            THROUGHPUT => "1/s",
+            _ => "1",
         };
-        let mut specs =
-            self.study.treatments.iter().flat_map(|treatment| command::metrics(&treatment.options));
-        specs.find(|spec| spec.name == name).map(|spec| spec.unit).unwrap_or_default()
+        let Some(name) = metric.strip_prefix(SAID) else { return unit.to_owned() };
+        specs(self.study).find(|spec| spec.name == name).map(|spec| spec.unit).unwrap_or_default()
     }
 }
 
@@ -146,7 +91,7 @@ fn figures(run: &Run, has_server: bool, rate: Option<&Rate>) -> Figures {
     let mut figures = Figures::new();
     let slices = run.slices.len() as f64;
     let sum = |value: fn(&Slice) -> f64| run.slices.iter().map(value).sum::<f64>();
-    let (elapsed, rows) = (sum(elapsed_ns), sum(rows));
+    let (elapsed, rows) = (sum(elapsed_ns), sum(|slice| slice.rows() as f64));
     let cpu: Option<f64> = run.slices.iter().map(|slice| cpu_ns(slice, has_server)).sum();
     let mut put = |name: &str, value: Option<f64>| {
         figures.extend(value.filter(|value| value.is_finite()).map(|value| (name.to_owned(), value)));
@@ -157,7 +102,11 @@ fn figures(run: &Run, has_server: bool, rate: Option<&Rate>) -> Figures {
     put(CPU_TOTAL, cpu.filter(|_| slices > 0.0).map(|cpu| cpu / slices));
     let busy = cpu.filter(|_| elapsed > 0.0).map(|cpu| cpu / elapsed);
     put(BUSY_CPUS, busy);
-    let peaks = run.slices.iter().filter(|slice| tells(slice, MEMORY)).map(|slice| slice.counter(MEMORY));
+    let tells = |slice: &&Slice| {
+        let sessions = slice.sessions.iter().map(|session| &session.counters);
+        sessions.chain([&slice.counters]).any(|counters| counters.contains_key(MEMORY))
+    };
+    let peaks = run.slices.iter().filter(tells).map(|slice| slice.counter(MEMORY));
     put(MEMORY, peaks.max().map(|bytes| bytes as f64));
     for reading in run.readings.iter().filter(|reading| reading.sampler == command::SAMPLER) {
         put(&format!("{SAID}{}", reading.metric), reading.value);
@@ -171,12 +120,9 @@ fn figures(run: &Run, has_server: bool, rate: Option<&Rate>) -> Figures {
 }
 
 /// CPU time of a slice, including that of the server that was bound with it; `None` if unknown.
-fn cpu_ns(slice: &Slice, has_server: bool) -> Option<f64> {
-    let server_ns = match has_server {
-        true => slice.counters.get(command::SERVER_CPU_NS).copied()?,
-        false => 0,
-    };
-    Some(slice.cpu_ns() as f64 + server_ns as f64)
+pub fn cpu_ns(slice: &Slice, has_server: bool) -> Option<f64> {
+    let server_ns = slice.counters.get(command::SERVER_CPU_NS).copied();
+    Some(slice.cpu_ns() as f64 + if has_server { server_ns? } else { 0 } as f64)
 }
 
 /// Elapsed time of a slice of commands in nanoseconds: from the common start to the end of the longest process, or the
@@ -184,15 +130,6 @@ fn cpu_ns(slice: &Slice, has_server: bool) -> Option<f64> {
 pub fn elapsed_ns(slice: &Slice) -> f64 {
     let ends = slice.sessions.iter().filter_map(|session| session.finished_ns);
     ends.max().unwrap_or(slice.window_ns) as f64
-}
-
-fn rows(slice: &Slice) -> f64 {
-    slice.rows() as f64
-}
-
-fn tells(slice: &Slice, counter: &str) -> bool {
-    let sessions = slice.sessions.iter().map(|session| &session.counters);
-    sessions.chain([&slice.counters]).any(|counters| counters.contains_key(counter))
 }
 
 /// A rate in the output: work done over time.
@@ -211,15 +148,18 @@ pub fn has_server(treatment: &Treatment) -> bool {
     treatment.options.contains_key(PIN_SERVER)
 }
 
-/// The rate of a run's work: the headline, if it is one, else the first that there is.
-pub fn rate(study: &Study) -> Option<Rate> {
+/// Name of the metric that the user asked for as headline; empty if the user did not.
+pub fn headline(study: &Study) -> String {
     let asked = study.treatments.iter().find_map(|treatment| treatment.options.get("headline"));
     let asked = asked.map(OptionValue::to_string).unwrap_or_default();
-    let asked = asked.strip_prefix(SAID).unwrap_or(&asked);
-    let rates: Vec<(MetricSpec, Rate)> =
-        specs(study).filter_map(|spec| of_metric(&spec).map(|rate| (spec, rate))).collect();
-    let at = rates.iter().position(|(spec, _)| spec.name == asked).unwrap_or(0);
-    rates.into_iter().nth(at).map(|(_, rate)| rate)
+    asked.strip_prefix(SAID).map_or_else(|| asked.clone(), str::to_owned)
+}
+
+/// The rate of a run's work: the headline, if it is one, else the first that there is.
+pub fn rate(study: &Study) -> Option<Rate> {
+    let asked = format!("{SAID}{}", headline(study));
+    let rates: Vec<Rate> = specs(study).filter_map(|spec| of_metric(&spec)).collect();
+    rates.iter().find(|rate| rate.metric == asked).or(rates.first()).cloned()
 }
 
 /// Metrics of all treatments, which are mostly the same.
@@ -254,30 +194,21 @@ const ABOUT_AS_LONG: f64 = 1.1;
 /// The quantity of CPU time that can be compared between the treatments of a study.
 pub fn quantity(study: &Study, table: &Table<'_>, rate: Option<&Rate>) -> Quantity {
     let server = if study.treatments.iter().any(has_server) { ", server included" } else { "" };
-    let quantity = |metric: &str, name: String, unit: &str, better: Better| Quantity {
-        metric: metric.to_owned(),
-        name: format!("{name}{server}"),
-        unit: unit.to_owned(),
-        better,
-        is_said: false,
-    };
-    let of_run = || quantity(CPU, "CPU per run".to_owned(), "ns", Better::Lower);
+    let of_run = || Quantity::own(CPU, format!("CPU per run{server}"), "ns", Better::Lower);
     let Some(time) = table.spread(|figures| figures.get(ELAPSED).copied()) else { return of_run() };
     if study.workload == worklist::WORKLOAD || study.comparisons.is_empty() {
         return of_run();
     }
-    let done = rate.and_then(|rate| {
-        table
-            .spread(|figures| Some(figures.get(&rate.metric)? * figures.get(ELAPSED)?))
-            .map(|done| (rate, done))
-    });
-    match done {
+    let done = |rate: &Rate| table.spread(|figures| Some(figures.get(&rate.metric)? * figures.get(ELAPSED)?));
+    match rate.and_then(|rate| Some((rate, done(rate)?))) {
         Some((rate, done)) if done > time => {
-            quantity(CPU_PER_UNIT, format!("CPU per {}", rate.unit), "ns", Better::Lower)
+            let name = format!("CPU per {}{server}", rate.unit);
+            Quantity::own(CPU_PER_UNIT, name, "ns", Better::Lower)
         }
-        Some(_) => of_run(),
-        None if time <= ABOUT_AS_LONG => quantity(BUSY_CPUS, "busy CPUs".to_owned(), "1", Better::None),
-        None => of_run(),
+        None if time <= ABOUT_AS_LONG => {
+            Quantity::own(BUSY_CPUS, format!("busy CPUs{server}"), "1", Better::None)
+        }
+        _ => of_run(),
     }
 }
 
@@ -296,8 +227,7 @@ pub fn fixed_time(study: &Study, table: &Table<'_>, headline: Option<&Quantity>)
         return None;
     }
     let median_of = |at: usize| {
-        let runs = table.blocks.iter().filter_map(|(_, row)| row[at].as_ref()?.get(ELAPSED).copied());
-        median(runs)
+        median(table.blocks.iter().filter_map(|(_, row)| row[at].as_ref()?.get(ELAPSED).copied()))
     };
     let medians: Vec<f64> = (0..study.treatments.len()).filter_map(median_of).collect();
     let [least, most] = [f64::min, f64::max].map(|end| medians.iter().copied().reduce(end));

@@ -1,6 +1,7 @@
 //! Quantities of commands, and the report of them.
 
 use crate::estimate::Fastest;
+use crate::groups::distinct;
 use crate::{Direction, Interval, NoiseFloor};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -91,6 +92,14 @@ pub struct Quantity {
     pub is_said: bool,
 }
 
+impl Quantity {
+    /// One that is measured of every command.
+    pub(super) fn own(metric: &str, name: impl Into<String>, unit: &str, better: Better) -> Self {
+        let (metric, name, unit) = (metric.to_owned(), name.into(), unit.to_owned());
+        Self { metric, name, unit, better, is_said: false }
+    }
+}
+
 /// Why there is no ratio.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Gap {
@@ -132,19 +141,16 @@ impl Commands {
         // Durations that are not judged have a sentence of their own.
         let is_told = |quantity: &&Quantity| self.fixed_time.is_some() && quantity.metric == ELAPSED;
         let lines = self.quantities.iter().filter(|quantity| !is_told(quantity)).filter_map(|quantity| {
-            let mut reasons: Vec<&str> = Vec::new();
-            for gap in self.gaps.iter().filter(|gap| gap.metric == quantity.metric) {
-                if !reasons.contains(&gap.reason.as_str()) {
-                    reasons.push(&gap.reason);
-                }
-            }
+            let gaps = self.gaps.iter().filter(|gap| gap.metric == quantity.metric);
+            let reasons = distinct(gaps.map(|gap| gap.reason.as_str()));
             let (first, rest) = reasons.split_first()?;
-            let mut text = (*first).to_owned();
-            let other =
-                rest.iter().find(|quantity| is_reported(quantity) != is_reported(first)).or(rest.first());
-            text.extend(other.map(|name| format!(", and {name}")));
-            text.extend((rest.len() > 1).then(|| format!(", and {} more", rest.len() - 1)));
-            Some(format!("{} ({text})", quantity.name))
+            // A number that was reported is of another kind than one that was not.
+            let is_other = |reason: &&&str| (**reason == NOT_REPORTED) != (*first == NOT_REPORTED);
+            let other = rest.iter().find(is_other).or(rest.first());
+            let other = other.map_or_else(String::new, |reason| format!(", and {reason}"));
+            let more = rest.len().saturating_sub(1);
+            let more = if more > 0 { format!(", and {more} more") } else { String::new() };
+            Some(format!("{} ({first}{other}{more})", quantity.name))
         });
         lines.collect()
     }
@@ -157,11 +163,6 @@ impl Commands {
 
 /// Reason: runs of one side or both did not report the number.
 pub(super) const NOT_REPORTED: &str = "not reported by runs of both sides";
-
-/// Whether a reason for no ratio is a number that was reported, rather than one that was not.
-fn is_reported(reason: &str) -> bool {
-    reason != NOT_REPORTED
-}
 
 /// The direction of what is better.
 pub fn direction(better: Better) -> Direction {

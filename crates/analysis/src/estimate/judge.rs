@@ -72,6 +72,24 @@ pub fn judge_many(family: &[(MeanEstimate, Option<f64>)], rule: Rule) -> Vec<Rat
     judged.collect()
 }
 
+/// One comparison of a family: its mean of d over blocks, in logarithms, and the A/A result of the same quantity.
+pub type Judgeable = (MeanEstimate, Option<f64>);
+
+/// Judges a family of which some members may be unknown, in their order.
+pub fn judge_known(family: &[Option<Judgeable>], rule: Rule) -> Vec<Option<Ratio>> {
+    let known: Vec<Judgeable> = family.iter().flatten().copied().collect();
+    let mut ratios = judge(&known, rule).into_iter();
+    family.iter().map(|member| member.and_then(|_| ratios.next())).collect()
+}
+
+/// The means of series with one d per block, of which all have one coefficient for the correlation of neighbouring
+/// blocks; `noise` is only for that.
+pub fn means(series: &[Vec<f64>], noise: &[Vec<f64>]) -> Vec<Option<MeanEstimate>> {
+    let all: Vec<&[f64]> = series.iter().chain(noise).map(Vec::as_slice).collect();
+    let common = correlation::common(&all);
+    series.iter().map(|d| MeanEstimate::correlated(d, correlation::of_one(d, common))).collect()
+}
+
 /// Judges a family of changes of which the one that stands out is named: each with its mean over blocks, `None` if
 /// unknown, which does not count in the family. Values stay on the scale of the means; see [`Ratio::exp`].
 ///
@@ -95,10 +113,7 @@ pub fn together(means: &[Option<MeanEstimate>], share: f64, rule: Rule) -> Vec<O
 ///
 /// Degenerate cases: a series that is empty or has a number that is not finite gives `None`; one block has infinite intervals.
 pub fn paired(series: &[Vec<f64>], twins: &[Vec<f64>], rule: Rule) -> Vec<Option<Ratio>> {
-    let all: Vec<&[f64]> = series.iter().chain(twins).map(Vec::as_slice).collect();
-    let common = correlation::common(&all);
-    let mean = |d: &Vec<f64>| MeanEstimate::correlated(d, correlation::of_one(d, common));
-    together(&series.iter().map(mean).collect::<Vec<_>>(), FAMILY_SHARE, rule)
+    together(&means(series, twins), FAMILY_SHARE, rule)
 }
 
 /// Judgement of one member of a family.

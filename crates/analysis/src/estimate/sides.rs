@@ -21,8 +21,7 @@ impl Sides {
 
     /// Every compared treatment of a group over the group's baseline and its twin.
     pub fn of_group(study: &Study, group: &str) -> Vec<Self> {
-        let below =
-            [members(study, group, Role::Baseline), members(study, group, Role::BaselineTwin)].concat();
+        let below = baselines(study, group);
         let compared = members(study, group, Role::Compared).into_iter();
         compared
             .map(|top| Self { top, below: below.clone() })
@@ -40,6 +39,17 @@ impl Sides {
     pub fn all_twins(study: &Study) -> Vec<Self> {
         study.groups().into_iter().filter_map(|group| Self::twins(study, group)).collect()
     }
+}
+
+/// Indexes of the baseline of a group and of its twin.
+pub fn baselines(study: &Study, group: &str) -> Vec<usize> {
+    [members(study, group, Role::Baseline), members(study, group, Role::BaselineTwin)].concat()
+}
+
+/// A treatment as one side of a comparison: a baseline is the mean of both of its names.
+pub fn side(study: &Study, at: usize) -> Vec<usize> {
+    let treatment = &study.treatments[at];
+    if treatment.role == Role::Compared { vec![at] } else { baselines(study, &treatment.group) }
 }
 
 /// Indexes of a group's treatments with a role.

@@ -9,24 +9,23 @@
 #[cfg(test)]
 mod tests;
 
-use super::rate;
+use super::{command, rate, scans};
 use crate::diagnostics::Found;
 use crate::diagnostics::row::{Case, Diagnostic};
 use crate::estimate::comparisons::throughput;
 use crate::estimate::member::Series;
 use crate::estimate::paired;
 use crate::estimate::sides::Sides;
-use crate::findings::{activity, smt, trust};
+use crate::findings::{activity, smt};
 use crate::groups::{bare, distinct};
 use crate::kind::Kind;
 use crate::parts::Parts;
 use crate::words::{finding, limited, names};
 use crate::workload::Nouns;
-use crate::{Estimate, Facts, Finding, Interval, Ratio};
+use crate::{Estimate, Facts, Finding, Ratio};
 use std::collections::{BTreeMap, BTreeSet};
 use threadwise_document::chart::ChartWords;
-use threadwise_document::numbers::set_percent;
-use threadwise_document::{Block, Cell, Column, Mark, Prose, Says, Section, Shown, Table, prose};
+use threadwise_document::{Block, Cell, Column, Prose, Says, Section, Shown, Table, prose};
 use threadwise_machine::placement::{self, Resolved};
 use threadwise_machine::{Draw, Placement};
 use threadwise_study::{Comparison, Study, index};
@@ -74,80 +73,72 @@ impl<'a> Gain<'a> {
 
     /// Its other levels and its ratio: `random, search; 2-threads : alone`.
     fn place(&self) -> String {
-        let levels: Vec<&str> = self.levels.values().map(String::as_str).collect();
-        let all = [levels.join(", "), self.of.clone()];
-        all.iter().filter(|part| !part.is_empty()).cloned().collect::<Vec<_>>().join("; ")
+        match self.levels_words() {
+            levels if levels.is_empty() => self.of.clone(),
+            levels => format!("{levels}; {}", self.of),
+        }
+    }
+
+    fn levels_words(&self) -> String {
+        self.levels.values().map(String::as_str).collect::<Vec<_>>().join(", ")
     }
 }
 
-/// Levels of the factor in the study's order.
-fn locks(study: &Study) -> Vec<&str> {
-    distinct(study.treatments.iter().filter_map(|one| one.factors.get(FACTOR)).map(String::as_str))
+/// Pairs of gains that differ in their lock alone, the lock that the study has later on top, with the differences of
+/// blocks that both have.
+fn pairs<'g, 'a>(
+    locks: &[&str],
+    gains: &'g [(Gain<'a>, Series)],
+) -> Vec<(&'g Gain<'a>, &'g Gain<'a>, Vec<f64>)> {
+    let place = |gain: &Gain<'_>| locks.iter().position(|lock| *lock == gain.lock);
+    let mut pairs = Vec::new();
+    for (below, of_below) in gains {
+        let is_same = |top: &Gain<'_>| top.of == below.of && top.levels == below.levels;
+        let later = gains.iter().filter(|(top, _)| is_same(top) && place(top) > place(below));
+        pairs.extend(later.map(|(top, of_top)| {
+            let of_block = |(block, d): (&u32, &f64)| {
+                let at = of_below.blocks.iter().position(|other| other == block)?;
+                Some(d - of_below.d[at])
+            };
+            (top, below, of_top.blocks.iter().zip(&of_top.d).filter_map(of_block).collect())
+        }));
+    }
+    pairs
 }
 
 /// All pairs of gains that differ in their lock alone, the lock that the study has later on top; `None` if locks are
 /// not a factor of it.
 fn ask(case: &Case<'_>) -> Option<Found> {
     let study = case.study();
-    let locks = locks(study);
+    // In the study's order.
+    let locks = study.treatments.iter().filter_map(|one| one.factors.get(FACTOR));
+    let locks: Vec<&str> = distinct(locks.map(String::as_str));
     if study.workload != index::WORKLOAD || locks.len() < 2 {
         return None;
     }
-    let place = |gain: &Gain<'_>| locks.iter().position(|lock| *lock == gain.lock);
-    let alike = |gains: Vec<(Gain<'_>, Series)>| -> Vec<(String, String, String, Vec<f64>)> {
-        let mut pairs = Vec::new();
-        for (below, of_below) in &gains {
-            let is_same = |top: &Gain<'_>| top.of == below.of && top.levels == below.levels;
-            let later = gains.iter().filter(|(top, _)| is_same(top) && place(top) > place(below));
-            pairs.extend(later.map(|(top, of_top)| {
-                let name = format!("{} : {} ({})", top.lock, below.lock, top.place());
-                let of_block = |(block, d): (&u32, &f64)| {
-                    let at = of_below.blocks.iter().position(|other| other == block)?;
-                    Some(d - of_below.d[at])
-                };
-                let d = of_top.blocks.iter().zip(&of_top.d).filter_map(of_block).collect();
-                (name, top.comparison.to_owned(), below.comparison.to_owned(), d)
-            }));
-        }
-        pairs
-    };
     let series = |comparison: &Comparison| throughput(study, case.observed, comparison);
     // A′ against A under two locks, which do not differ, shows how blocks are correlated.
     let of_twin = |twins: &Sides| {
         let [top, below] = [twins.top, twins.below[0]].map(|at| study.treatments[at].name.as_str());
-        let comparison = Comparison {
-            name: String::new(),
-            treatment: top.to_owned(),
-            baseline: vec![below.to_owned()],
-            kind: String::new(),
-        };
-        Some((Gain::of(study, below, top, below)?, series(&comparison)?))
+        let (name, kind) = (String::new(), String::new());
+        let (treatment, baseline) = (top.to_owned(), vec![below.to_owned()]);
+        Some((Gain::of(study, below, top, below)?, series(&Comparison { name, treatment, baseline, kind })?))
     };
-    let mut gains = Vec::new();
-    for gain in Gain::all(study) {
-        let comparison = study.comparisons.iter().find(|one| one.name == gain.comparison);
-        gains.extend(comparison.and_then(series).map(|series| (gain, series)));
-    }
-    let pairs = alike(gains);
-    let twins = alike(Sides::all_twins(study).iter().filter_map(of_twin).collect());
+    let of_gain = |gain: &Gain<'_>| series(study.comparisons.iter().find(|one| one.name == gain.comparison)?);
+    let gains = Gain::all(study).into_iter().filter_map(|gain| of_gain(&gain).map(|series| (gain, series)));
+    let gains: Vec<_> = gains.collect();
+    let twins: Vec<_> = Sides::all_twins(study).iter().filter_map(of_twin).collect();
+    let pairs_of_gains = pairs(&locks, &gains);
     // Against the first lock alone: differences of two others follow from it.
-    let is_first = |name: &str| {
-        study
-            .treatment(name)
-            .and_then(|(_, one)| one.factors.get(FACTOR))
-            .is_some_and(|lock| lock == locks[0])
-    };
-    let twins: Vec<Vec<f64>> = twins
-        .into_iter()
-        .filter(|(.., below, d)| is_first(below) && !d.is_empty())
-        .map(|(.., d)| d)
-        .collect();
-    let by_block: Vec<Vec<f64>> = pairs.iter().map(|(.., d)| d.clone()).collect();
+    let twins = pairs(&locks, &twins).into_iter().filter(|(_, below, _)| below.lock == locks[0]);
+    let twins: Vec<Vec<f64>> = twins.map(|(.., d)| d).filter(|d| !d.is_empty()).collect();
+    let by_block: Vec<Vec<f64>> = pairs_of_gains.iter().map(|(.., d)| d.clone()).collect();
     let judged = paired(&by_block, &twins, case.rule());
-    let estimate = |((name, top, below, _), judged): (&(String, String, String, _), Option<Ratio>)| {
-        Some(Estimate::of(LOCK_GAINS.name, name, top, below, judged?.exp()))
+    let estimate = |((top, below, _), judged): (&(&Gain<'_>, &Gain<'_>, _), Option<Ratio>)| {
+        let name = format!("{} : {} ({})", top.lock, below.lock, top.place());
+        Some(Estimate::of(LOCK_GAINS.name, &name, top.comparison, below.comparison, judged?.exp()))
     };
-    let estimates: Vec<Estimate> = pairs.iter().zip(judged).filter_map(estimate).collect();
+    let estimates: Vec<Estimate> = pairs_of_gains.iter().zip(judged).filter_map(estimate).collect();
     (!estimates.is_empty()).then(|| Found { estimates, ..Found::default() })
 }
 
@@ -163,10 +154,6 @@ impl Kind for Indexes {
         Nouns { noun: "operations", noun_one: "operation", ..rate::NOUNS }
     }
 
-    fn metric_name(&self, _study: &Study, metric: &str) -> String {
-        metric.to_owned()
-    }
-
     fn scope(&self, _study: &Study) -> Option<String> {
         Some("one lookup or insert is a row, without a transaction or a log".to_owned())
     }
@@ -174,21 +161,11 @@ impl Kind for Indexes {
     fn findings(&self, facts: &Facts<'_>) -> Parts {
         let Some(pairs) = facts.analysis.found(LOCK_GAINS.name) else { return rate::Rates.findings(facts) };
         let threads = said(facts, pairs, From::Threads);
-        let mut found: Vec<Finding> = match &threads {
-            Some(_) => Vec::new(),
-            None => vec![smt::not_measured(facts)],
-        };
         let lead = if threads.is_some() { "lock-threads" } else { "lock-cores" };
-        found.extend(threads);
+        let mut found = vec![threads.unwrap_or_else(|| smt::not_measured(facts))];
         found.extend(said(facts, pairs, From::Cores));
         found.extend(activity::activity(facts));
-        Parts {
-            validity: trust::validity(facts).into_iter().collect(),
-            found,
-            lead: Some(lead),
-            limits: vec![trust::trust(facts), trust::scope(facts, self, &[])],
-            ..Parts::default()
-        }
+        Parts { lead: Some(lead), ..command::parts(facts, self, found) }
     }
 
     fn answers(&self, facts: &Facts<'_>) -> Vec<Section> {
@@ -196,13 +173,11 @@ impl Kind for Indexes {
         let about = prose!(
             "Each gain is a ratio of rows per second; A : B is the throughput of A over that of B under the same lock."
         );
-        let mut legend = vec![prose!("[low, high]: {} interval over blocks.", set_percent(facts.level()))];
-        legend.extend(Mark::ALL.map(Prose::sign));
         let blocks = vec![
             Block::Text(about, Shown::Everywhere),
             Block::Table(by_lock(facts)),
             Block::Table(against(facts, pairs)),
-            Block::Legend(legend, Shown::Terminal),
+            scans::legend(facts),
         ];
         vec![
             Section::new("locks", "Gains by kind of lock", blocks),
@@ -286,13 +261,10 @@ fn said(facts: &Facts<'_>, pairs: &Found, from: From) -> Option<Finding> {
 /// `lock-free gains more than spin (random, search; 2-threads : alone): 1.31x [1.28, 1.34] against 0.86x [0.84, 0.88],
 /// 1.52 [1.40, 1.66] times as much`, the larger one first.
 fn clause(facts: &Facts<'_>, pair: &Estimate) -> Option<Prose> {
-    let Interval { mean, low, high, unit } = pair.ratio.decisive().interval();
-    let (more, less, times) = match mean >= 1.0 {
-        true => (&pair.treatment, &pair.baseline, Interval { mean, low, high, unit }),
-        false => {
-            let times = Interval { mean: 1.0 / mean, low: 1.0 / high, high: 1.0 / low, unit };
-            (&pair.baseline, &pair.treatment, times)
-        }
+    let ratio = pair.ratio.decisive();
+    let (more, less, times) = match ratio.value >= 1.0 {
+        true => (&pair.treatment, &pair.baseline, ratio.interval()),
+        false => (&pair.baseline, &pair.treatment, ratio.inverse().interval()),
     };
     let ((more, of_more), (less, of_less)) = (gain(facts, more)?, gain(facts, less)?);
     Some(prose!(
@@ -312,27 +284,25 @@ fn by_lock(facts: &Facts<'_>) -> Table {
     let ratios = distinct(gains.iter().map(|gain| gain.of.as_str()));
     let levels = distinct(gains.iter().map(|gain| &gain.levels));
     let locks = distinct(gains.iter().map(|gain| gain.lock.as_str()));
-    let mut columns: Vec<Column> =
-        levels.iter().take(1).flat_map(|first| first.keys()).map(Column::text).collect();
-    columns.push(Column::text("lock"));
-    columns.extend(ratios.iter().map(|name| Column::figure(*name).shorten_at(1)));
-    let cell = |levels: &BTreeMap<String, String>, lock: &str, name: &str| {
-        let mut all = gains.iter().filter(|gain| gain.levels == *levels && gain.lock == lock);
-        let found = all.find(|gain| gain.of == name).and_then(|found| gain(facts, found.comparison));
-        Cell::ratio(found.map(|(_, estimate)| &estimate.ratio), Says::Higher)
-    };
-    let row = |levels: &BTreeMap<String, String>, lock: &str| -> Vec<Cell> {
-        let words = levels.values().map(Cell::text).chain([Cell::text(lock)]);
-        words.chain(ratios.iter().map(|name| cell(levels, lock, name))).collect()
+    let row = |levels: &BTreeMap<String, String>, lock: &str| -> Vec<(Column, Cell)> {
+        let of_ratio = |name: &str| {
+            let mut all = gains.iter().filter(|gain| gain.levels == *levels && gain.lock == lock);
+            let found = all.find(|gain| gain.of == name).and_then(|found| gain(facts, found.comparison));
+            let cell = Cell::ratio(found.map(|(_, estimate)| &estimate.ratio), Says::Higher);
+            (Column::figure(name).shorten_at(1), cell)
+        };
+        let words = levels.iter().map(|(factor, level)| (Column::text(factor), Cell::text(level)));
+        let words = words.chain([(Column::text("lock"), Cell::text(lock))]);
+        words.chain(ratios.iter().map(|name| of_ratio(name))).collect()
     };
     let rows =
         levels.iter().flat_map(|levels| locks.iter().map(|lock| row(levels, lock)).collect::<Vec<_>>());
-    Table::new("Gains", columns, rows)
+    Table::headed("Gains", rows)
 }
 
 /// Every pair, with the interval that decides; only on the page, since the verdict has the shown differences.
 fn against(facts: &Facts<'_>, pairs: &Found) -> Table {
-    let row = |pair: &Estimate| -> Option<Vec<Cell>> {
+    let row = |pair: &Estimate| {
         let ((top, _), (below, _)) = (gain(facts, &pair.treatment)?, gain(facts, &pair.baseline)?);
         let ratio = pair.ratio.decisive().interval();
         let says = match pair.ratio.is_different() {
@@ -340,19 +310,15 @@ fn against(facts: &Facts<'_>, pairs: &Found) -> Table {
             true => format!("{} gains more", below.lock),
             false => "no difference is shown".to_owned(),
         };
-        let levels: Vec<&str> = top.levels.values().map(String::as_str).collect();
-        let words = [top.of.clone(), levels.join(", "), format!("{} : {}", top.lock, below.lock)];
-        let cells = words.into_iter().map(Cell::text);
-        Some(cells.chain([Cell::Interval(ratio), Cell::text(says)]).collect())
+        Some(vec![
+            (Column::text("gain"), Cell::text(&top.of)),
+            (Column::text("with"), Cell::text(top.levels_words())),
+            (Column::text("locks"), Cell::text(format!("{} : {}", top.lock, below.lock))),
+            (Column::figure("gain over gain"), Cell::Interval(ratio)),
+            (Column::text(""), Cell::text(says)),
+        ])
     };
-    let columns = vec![
-        Column::text("gain"),
-        Column::text("with"),
-        Column::text("locks"),
-        Column::figure("gain over gain"),
-        Column::text(""),
-    ];
     let caption =
         "One lock against another: the ratio of two gains, paired by block; intervals hold for all together";
-    Table::new(caption, columns, pairs.estimates.iter().filter_map(row)).shown(Shown::Page)
+    Table::headed(caption, pairs.estimates.iter().filter_map(row)).shown(Shown::Page)
 }

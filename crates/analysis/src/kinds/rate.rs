@@ -72,10 +72,6 @@ impl Kind for Rates {
         }
     }
 
-    fn metric_name(&self, _study: &Study, metric: &str) -> String {
-        metric.to_owned()
-    }
-
     fn scope(&self, study: &Study) -> Option<String> {
         let text = match study {
             _ if reads_cached(study) => "reads are rows read from the engine's cache",

@@ -9,7 +9,7 @@
 mod tests;
 
 use super::rate;
-use crate::estimate::{Observed, ObservedBlock, Rule, judge};
+use crate::estimate::{Observed, ObservedBlock, Rule, judge_known, means};
 use crate::kind::Kind;
 use crate::parts::Parts;
 use crate::setting::Setting;
@@ -24,7 +24,7 @@ use threadwise_document::{
     self as document, Cell, Column, Direction, Interval, Mark, Prose, Says, Section, Shown, Table, numbers,
     prose,
 };
-use threadwise_statistics::{MeanEstimate, arithmetic, correlation, geometric, mean, per};
+use threadwise_statistics::{arithmetic, geometric, mean, per};
 use threadwise_study::parallel::{self, WORKLOAD};
 use threadwise_study::{OptionValue, Run, Study, Treatment};
 
@@ -50,21 +50,15 @@ pub(crate) fn parallel(setting: &Setting<'_>, observed: &Observed, runs: &[Run])
     };
     let ratios = ratios(&series, rule);
     let is_known = all.iter().flatten().next().is_some();
-    let treatments = treatments.iter().zip(&all).zip(ratios);
-    let treatments =
-        treatments.map(|((one, blocks), ratio)| summary(one, blocks, ratio, setting.alpha)).collect();
-    is_known.then_some(Parallel { treatments })
+    let each = treatments.iter().zip(&all).zip(ratios);
+    let each = each.map(|((one, blocks), ratio)| summary(one, blocks, ratio, setting.alpha));
+    is_known.then(|| Parallel { treatments: each.collect() })
 }
 
 /// The ratios of a family, each from ln(b / a) of its blocks; `None` for one without a block.
 pub fn ratios(series: &[Vec<f64>], rule: Rule) -> Vec<Option<Ratio>> {
-    let all: Vec<&[f64]> = series.iter().filter(|d| !d.is_empty()).map(Vec::as_slice).collect();
-    let common = correlation::common(&all);
-    let means: Vec<Option<MeanEstimate>> =
-        series.iter().map(|d| MeanEstimate::correlated(d, correlation::of_one(d, common))).collect();
-    let family: Vec<(MeanEstimate, Option<f64>)> = means.iter().flatten().map(|mean| (*mean, None)).collect();
-    let mut judged = judge(&family, rule).into_iter();
-    means.into_iter().map(|mean| mean.and_then(|_| judged.next())).collect()
+    let family: Vec<_> = means(series, &[]).into_iter().map(|mean| Some((mean?, None))).collect();
+    judge_known(&family, rule)
 }
 
 /// One block of a treatment.
@@ -154,10 +148,9 @@ fn summary(treatment: &Treatment, blocks: &[Block], ratio: Option<Ratio>, alpha:
 
 /// How much longer equal parts would have taken than parts by rate: for each block the logarithm.
 fn equal_loss(blocks: &[Block], alpha: f64) -> Option<Interval> {
-    let by_block = blocks
-        .iter()
-        .filter_map(|block| per(block.sum(|part| part.equal_ns), block.sum(|part| part.by_rate_ns)));
-    let logs: Vec<f64> = by_block.map(f64::ln).filter(|log| log.is_finite()).collect();
+    let of_block = |block: &Block| per(block.sum(|part| part.equal_ns), block.sum(|part| part.by_rate_ns));
+    let logs = blocks.iter().filter_map(of_block).map(f64::ln);
+    let logs: Vec<f64> = logs.filter(|log| log.is_finite()).collect();
     let Interval { mean, low, high, .. } = geometric(&logs, 1.0, "share", alpha)?;
     // Parts by rate are never slower.
     Some(Interval { mean: mean - 1.0, low: (low - 1.0).max(0.0), high: high - 1.0, unit: "share".to_owned() })
@@ -289,9 +282,9 @@ const LEAST_APART: f64 = 0.02;
 /// # Errors
 /// Why there is none.
 pub fn log_ratio(slices: &[ProcessSlice]) -> Result<f64, Gap> {
-    let sum = |seconds: fn(&ProcessSlice) -> f64| slices.iter().map(seconds).sum::<f64>();
-    let (alone_s, shared_s) = (sum(|one| one.alone_s), sum(|one| one.shared_s));
-    let whole_s = alone_s + shared_s;
+    let (alone, shared) = (|one: &ProcessSlice| one.alone_s, |one: &ProcessSlice| one.shared_s);
+    let shared_s = slices.iter().map(shared).sum::<f64>();
+    let whole_s = slices.iter().map(alone).sum::<f64>() + shared_s;
     if whole_s.is_nan() || whole_s <= 0.0 {
         return Err(Gap::Unsampled);
     }
@@ -300,26 +293,19 @@ pub fn log_ratio(slices: &[ProcessSlice]) -> Result<f64, Gap> {
         share if share > 1.0 - LEAST_SHARE => return Err(Gap::AlwaysBusy),
         _ => {}
     }
-    let (mut aa, mut ab, mut bb, mut ra, mut rb) = (0.0, 0.0, 0.0, 0.0, 0.0);
-    for ProcessSlice { rows, alone_s, shared_s } in
-        slices.iter().filter(|one| one.alone_s + one.shared_s > 0.0)
-    {
-        let weight = 1.0 / (alone_s + shared_s);
-        aa += weight * alone_s * alone_s;
-        ab += weight * alone_s * shared_s;
-        bb += weight * shared_s * shared_s;
-        ra += weight * rows * alone_s;
-        rb += weight * rows * shared_s;
-    }
+    // Weighted sums of products.
+    let sum = |one: fn(&ProcessSlice) -> f64, other: fn(&ProcessSlice) -> f64| {
+        let at_work = slices.iter().filter(|one| one.alone_s + one.shared_s > 0.0);
+        at_work.map(|at| 1.0 / (at.alone_s + at.shared_s) * one(at) * other(at)).sum::<f64>()
+    };
+    let (aa, ab, bb) = (sum(alone, alone), sum(alone, shared), sum(shared, shared));
+    let (ra, rb) = (sum(|one| one.rows, alone), sum(|one| one.rows, shared));
     let determinant = aa * bb - ab * ab;
     if determinant.is_nan() || determinant <= LEAST_APART * aa * bb {
         return Err(Gap::Alike);
     }
     let (alone, shared) = ((ra * bb - rb * ab) / determinant, (rb * aa - ra * ab) / determinant);
-    match alone > 0.0 && shared > 0.0 {
-        true => Ok((shared / alone).ln()),
-        false => Err(Gap::Scatter),
-    }
+    if alone > 0.0 && shared > 0.0 { Ok((shared / alone).ln()) } else { Err(Gap::Scatter) }
 }
 
 /// The kind.
@@ -332,10 +318,6 @@ impl Kind for Scans {
 
     fn nouns(&self, _study: &Study) -> Nouns {
         rate::NOUNS
-    }
-
-    fn metric_name(&self, _study: &Study, metric: &str) -> String {
-        metric.to_owned()
     }
 
     fn scope(&self, _study: &Study) -> Option<String> {
@@ -373,11 +355,8 @@ const HARDLY: f64 = 0.01;
 /// for all treatments together; or why none has a ratio. `None` if there are ratios and none shows a difference.
 fn slower_workers(facts: &Facts<'_>) -> Option<Finding> {
     let all = &facts.analysis.get::<Parallel>()?.treatments;
-    let shown: Vec<(&TreatmentParallel, &Ratio)> = all
-        .iter()
-        .filter_map(|one| Some((one, one.ratio.as_ref()?)))
-        .filter(|(_, ratio)| ratio.is_different())
-        .collect();
+    let known = all.iter().filter_map(|one| Some((one, one.ratio.as_ref()?)));
+    let shown: Vec<_> = known.filter(|(_, ratio)| ratio.is_different()).collect();
     // The first of those with as many processes, in the study's order: never by result.
     let most = shown.iter().rev().max_by(|(one, _), (other, _)| processes(one).total_cmp(&processes(other)));
     match most {
@@ -394,24 +373,21 @@ fn processes(one: &TreatmentParallel) -> f64 {
 }
 
 fn said(facts: &Facts<'_>, one: &TreatmentParallel, ratio: &Ratio, more: usize) -> Prose {
-    let name = facts.label(&one.treatment, facts.group_of(&one.treatment));
     let mut text = prose!(
         "A worker whose sibling was busy did {} of the rows per second of one alone{} ({}).",
         &ratio.decisive(),
         answered(ratio),
-        name
+        label(facts, one)
     );
     if let Some(loss) = &one.equal_loss {
         text.push(prose!(
             " Equal parts of the rows would have taken its processes {} longer than parts in proportion to their rates",
             loss
         ));
-        match &one.idle_tail {
-            Some(tail) => {
-                text.push(prose!("; the engine's own division left them idle for {} of the time.", tail))
-            }
-            None => text.push("."),
-        }
+        text.push(one.idle_tail.as_ref().map_or_else(
+            || ".".into(),
+            |tail| prose!("; the engine's own division left them idle for {} of the time.", tail),
+        ));
     }
     if more > 0 {
         text.push(prose!(" {} more in the table.", more));
@@ -435,9 +411,8 @@ fn too_few(facts: &Facts<'_>) -> Option<Finding> {
     };
     let few: Vec<&TreatmentParallel> = all.iter().filter(lacks).collect();
     let clause = |one: &&TreatmentParallel| {
-        let name = facts.label(&one.treatment, facts.group_of(&one.treatment));
-        let seen = numbers::value(processes(one), "1");
-        prose!("{} had {} of {}", name, Prose::figure(seen), one.dop.unwrap_or(0))
+        let seen = Prose::figure(numbers::value(processes(one), "1"));
+        prose!("{} had {} of {}", label(facts, one), seen, one.dop.unwrap_or(0))
     };
     let names: Vec<&str> = few.iter().map(|one| one.treatment.as_str()).collect();
     let clauses = limited(few.iter().map(clause), MAX_LISTED)?;
@@ -461,57 +436,54 @@ fn workers_section(facts: &Facts<'_>) -> Option<Section> {
          divided equally than with rows divided by rate, at the rates that the processes had. Idle: the part of the \
          processes' time in which they had ended and others had not, with the engine's own division."
     );
-    let mut legend = vec![prose!("[low, high]: {} interval over blocks.", set_percent(facts.level()))];
-    legend.extend(Mark::ALL.map(Prose::sign));
     let blocks = vec![
         document::Block::Text(about, Shown::Page),
         document::Block::Table(table(facts, all)),
-        document::Block::Legend(legend, Shown::Terminal),
+        legend(facts),
     ];
     Some(Section::new("parallel-workers", "Parallel workers", blocks))
 }
 
+/// The meaning of intervals and of the signs before ratios.
+pub(super) fn legend(facts: &Facts<'_>) -> document::Block {
+    let level = prose!("[low, high]: {} interval over blocks.", set_percent(facts.level()));
+    let parts = std::iter::once(level).chain(Mark::ALL.map(Prose::sign));
+    document::Block::Legend(parts.collect(), Shown::Terminal)
+}
+
 fn table(facts: &Facts<'_>, all: &[TreatmentParallel]) -> Table {
-    let columns = vec![
-        Column::text("treatment").shorten_at(4),
-        Column::figure("DOP").drop_at(2),
-        Column::figure("processes"),
-        Column::text("rows by process").drop_at(1),
-        Column::figure("sibling busy").drop_at(3),
-        Column::text("with a busy sibling").shorten_at(5),
-        Column::figure("equal parts"),
-        Column::figure("idle"),
-        Column::figure("looking").shown(Shown::Page),
-        Column::figure("scans").shown(Shown::Page),
-    ];
     let row = |one: &TreatmentParallel| {
-        let group = facts.group_of(&one.treatment);
-        let share = |interval: &Option<crate::Interval>| match interval {
-            Some(interval) => Cell::Share(interval.clone()),
-            None => Cell::none(),
+        let or_none = |cell: Option<Cell>| cell.unwrap_or_else(Cell::none);
+        let share = |share: &Option<Interval>| or_none(share.clone().map(Cell::Share));
+        let ratio = match (&one.ratio, one.gap) {
+            (Some(ratio), _) => Cell::Ratio(ratio.clone(), Says::Faster),
+            (None, gap) => or_none(gap.map(|gap| Cell::Gap(gap.words().to_owned()))),
         };
-        let of_blocks = |text: String| match one.unsampled_scans {
-            0 => text,
-            unsampled => format!("{text}, {unsampled} with too few looks"),
+        let few = match one.unsampled_scans {
+            0 => String::new(),
+            unsampled => format!(", {unsampled} with too few looks"),
         };
+        let scans = format!("{} in {}{few}", one.scans, counted(one.blocks as usize, "block"));
+        let dop = or_none(one.dop.map(|dop| Cell::Count(dop.into())));
+        let processes = or_none(one.processes.map(|value| Cell::Value { value, unit: "1" }));
         vec![
-            Cell::text(facts.label(&one.treatment, group)),
-            one.dop.map_or_else(Cell::none, |dop| Cell::Count(dop.into())),
-            one.processes.map_or_else(Cell::none, |value| Cell::Value { value, unit: "1" }),
-            Cell::text(shares(&one.row_shares)),
-            share(&one.sibling_busy),
-            match (&one.ratio, one.gap) {
-                (Some(ratio), _) => Cell::Ratio(ratio.clone(), Says::Faster),
-                (None, Some(gap)) => Cell::Gap(gap.words().to_owned()),
-                (None, None) => Cell::none(),
-            },
-            share(&one.equal_loss),
-            share(&one.idle_tail),
-            share(&one.looking),
-            Cell::text(of_blocks(format!("{} in {}", one.scans, counted(one.blocks as usize, "block")))),
+            (Column::text("treatment").shorten_at(4), Cell::text(label(facts, one))),
+            (Column::figure("DOP").drop_at(2), dop),
+            (Column::figure("processes"), processes),
+            (Column::text("rows by process").drop_at(1), Cell::text(shares(&one.row_shares))),
+            (Column::figure("sibling busy").drop_at(3), share(&one.sibling_busy)),
+            (Column::text("with a busy sibling").shorten_at(5), ratio),
+            (Column::figure("equal parts"), share(&one.equal_loss)),
+            (Column::figure("idle"), share(&one.idle_tail)),
+            (Column::figure("looking").shown(Shown::Page), share(&one.looking)),
+            (Column::figure("scans").shown(Shown::Page), Cell::text(scans)),
         ]
     };
-    Table::new("", columns, all.iter().map(row))
+    Table::headed("", all.iter().map(row))
+}
+
+fn label<'a>(facts: &Facts<'a>, one: &'a TreatmentParallel) -> &'a str {
+    facts.label(&one.treatment, facts.group_of(&one.treatment))
 }
 
 /// `27%, 26%, 24%, 23%`, or for more processes the most and the fewest.

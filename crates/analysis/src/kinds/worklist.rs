@@ -1,12 +1,11 @@
 //! Work lists: commands for each item of a list, by N jobs. Seconds per item are compared; everything else is as for
 //! commands.
 
-use super::command::{self, NOUNS};
+use super::command::{self, NOUNS, best, command_words, cost, gaps, metrics, others, whole};
 use crate::commands::{Commands, ELAPSED, IDLE_SHARE};
 use crate::estimate::Guess;
 use crate::findings::{smt, trust};
 use crate::kind::Kind;
-use crate::kinds::command::findings::{best, command_words, cost, gaps, metrics, others, whole};
 use crate::parts::Parts;
 use crate::words::{answered, finding, judged_decisive, likely};
 use crate::worklist::{
@@ -59,12 +58,7 @@ impl Kind for Worklists {
         let Some((runs, lists)) = command::measured(facts).zip(facts.analysis.worklist.as_ref()) else {
             return trust::nothing_found(facts, self);
         };
-        Parts {
-            validity: trust::validity(facts).into_iter().collect(),
-            found: worklist(facts, runs, lists),
-            limits: vec![trust::trust(facts), trust::scope(facts, self, &[])],
-            ..Parts::default()
-        }
+        command::parts(facts, self, worklist(facts, runs, lists))
     }
 
     fn answers(&self, facts: &Facts<'_>) -> Vec<Section> {

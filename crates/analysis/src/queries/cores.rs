@@ -7,8 +7,8 @@
 //! Busy times include everything that ran. If the CPU time of the executions themselves is known, the bounds are of
 //! them alone: they had that much of the busy times, but which part is unknown.
 
-use super::executions::{BlockRun, Executions, Pair, mean_of};
-use super::found::{Choice, Found, NamedRatio, headed, judged, or_none, rounded};
+use super::executions::{BlockRun, Executions, mean_of};
+use super::found::{Choice, Found, NamedRatio, judged, or_none, rounded};
 use super::types::{CoreSeconds, TreatmentQueries};
 use crate::estimate::{Bounded, judge_bounded};
 use crate::words::finding;
@@ -17,44 +17,45 @@ use std::collections::BTreeMap;
 use threadwise_document::chart::CoreRow;
 use threadwise_document::{Block, Cell, Chart, Column, Figure, Prose, Section, Shown, Table, numbers, prose};
 use threadwise_machine::Topology;
-use threadwise_statistics::{MeanEstimate, mean};
+use threadwise_statistics::{MeanEstimate, mean, mean_of_known};
 use threadwise_study::{CpuTimes, QueryExecution, Slice};
 
 /// Share of the elapsed time from which stragglers are reported.
 const STRAGGLER_SHARE: f64 = 0.01;
 
+/// How many of [`CoreSeconds::times`] have geometric means over blocks.
+const GEOMETRIC: usize = 5;
+
 const UNKNOWN: &str = "whether the cores' own time rose is unknown";
 
-/// Bounds over all cores of a placement in one window, all in the same unit of time.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct CoreBounds {
-    /// Sum of busy times of logical CPUs.
-    pub logical: f64,
-    /// Lower bound of cores busy with at least one thread.
-    pub core_low: f64,
-    /// Upper bound of these.
-    pub core_high: f64,
-    /// Lower bound of two threads of a core busy while another core idled.
-    pub straggler_low: f64,
-    /// Upper bound of these.
-    pub straggler_high: f64,
-}
-
-impl CoreBounds {
-    /// Bounds from the busy times of each core's logical CPUs. Times beyond the window, which ticks of 10 ms can show,
-    /// are cut off.
-    pub fn of(cores: &[Vec<f64>], window: f64) -> Self {
+impl CoreSeconds {
+    /// Bounds in one window of this length, from the busy times of each core's logical CPUs, whatever ran there. Times
+    /// beyond the window, which ticks of 10 ms can show, are cut off.
+    pub(super) fn of(cores: &[Vec<f64>], window: f64) -> Self {
         let clean = |busy: &Vec<f64>| busy.iter().map(|b| b.clamp(0.0, window.max(0.0))).collect();
         let cores: Vec<Vec<f64>> = cores.iter().map(clean).collect();
-        let mut bounds = Self::default();
+        let mut bounds = Self { elapsed_s: window, slice_s: window, ..Self::default() };
         for busy in &cores {
             let (low, high) = busy_bounds(busy, window);
-            bounds.logical += busy.iter().sum::<f64>();
-            bounds.core_low += low;
-            bounds.core_high += high;
+            bounds.logical_s += busy.iter().sum::<f64>();
+            bounds.core_low_s += low;
+            bounds.core_high_s += high;
         }
-        (bounds.straggler_low, bounds.straggler_high) = straggler_bounds(&cores, window);
+        (bounds.straggler_low_s, bounds.straggler_high_s) = straggler_bounds(&cores, window);
         bounds
+    }
+
+    /// All times but the engine's, those of stragglers last.
+    fn times(&mut self) -> [&mut f64; 7] {
+        [
+            &mut self.core_low_s,
+            &mut self.core_high_s,
+            &mut self.elapsed_s,
+            &mut self.logical_s,
+            &mut self.slice_s,
+            &mut self.straggler_low_s,
+            &mut self.straggler_high_s,
+        ]
     }
 }
 
@@ -90,11 +91,9 @@ fn both_busy_bounds(busy: &[f64], window: f64) -> (f64, f64) {
 /// most the sum of the latter by c or by k, and never more than the window.
 pub fn straggler_bounds(cores: &[Vec<f64>], window: f64) -> (f64, f64) {
     let both: Vec<(f64, f64)> = cores.iter().map(|busy| both_busy_bounds(busy, window)).collect();
-    let idle: Vec<(f64, f64)> = cores
-        .iter()
-        .map(|busy| busy_bounds(busy, window))
-        .map(|(low, high)| ((window - high).max(0.0), (window - low).max(0.0)))
-        .collect();
+    let busy = cores.iter().map(|busy| busy_bounds(busy, window));
+    let idle = busy.map(|(low, high)| ((window - high).max(0.0), (window - low).max(0.0)));
+    let idle: Vec<(f64, f64)> = idle.collect();
     let idle_sum: f64 = idle.iter().map(|(_, high)| high).sum();
     let both_sum: f64 = both.iter().map(|(_, high)| high).sum();
     let by_busy: f64 = both.iter().zip(&idle).map(|(both, idle)| both.1.min(idle_sum - idle.1)).sum();
@@ -154,22 +153,15 @@ pub fn core_seconds(table: &Executions<'_>, blocks: &[Vec<&BlockRun<'_>>]) -> Op
     };
     // One method for all blocks of a treatment.
     let (of_engine, of_all) = (blocks(true), blocks(false));
-    let all = if of_engine.len() == of_all.len() { of_engine } else { of_all };
-    let geometric =
-        |value: fn(&CoreSeconds) -> f64| mean(all.iter().map(|block| value(block).ln())).map(f64::exp);
-    let engine_cpu_s = all.iter().map(|block| Some(block.engine_cpu_s?.ln())).collect::<Option<Vec<f64>>>();
-    Some(CoreSeconds {
-        cores: all.iter().map(|block| block.cores).max()?,
-        engine_cpu_s: engine_cpu_s.and_then(|logs| mean(logs.into_iter())).map(f64::exp),
-        core_low_s: geometric(|block| block.core_low_s)?,
-        core_high_s: geometric(|block| block.core_high_s)?,
-        elapsed_s: geometric(|block| block.elapsed_s)?,
-        logical_s: geometric(|block| block.logical_s)?,
-        slice_s: geometric(|block| block.slice_s)?,
-        straggler_low_s: mean(all.iter().map(|block| block.straggler_low_s))?,
-        straggler_high_s: mean(all.iter().map(|block| block.straggler_high_s))?,
-        to_baseline: None,
-    })
+    let mut all = if of_engine.len() == of_all.len() { of_engine } else { of_all };
+    let engine_cpu_s = mean_of_known(all.iter().map(|block| Some(block.engine_cpu_s?.ln()))).map(f64::exp);
+    let cores = all.iter().map(|block| block.cores).max()?;
+    let mut means = CoreSeconds { cores, engine_cpu_s, ..CoreSeconds::default() };
+    for (at, time) in means.times().into_iter().enumerate() {
+        let of_blocks = all.iter_mut().map(|block| *block.times()[at]);
+        *time = if at < GEOMETRIC { mean(of_blocks.map(f64::ln))?.exp() } else { mean(of_blocks)? };
+    }
+    Some(means)
 }
 
 /// Core-seconds of each compared treatment over its baseline's, one family. By block the lower bound is that of the
@@ -180,7 +172,7 @@ pub fn core_ratios(table: &Executions<'_>) -> BTreeMap<usize, Bounded> {
     let streams = |at: usize| f64::from(table.study.treatments[at].sessions.max(1)).ln();
     let bounds = |at: usize| {
         let base = *table.below(at).first()?;
-        let pair: Pair = table.pair(at, base);
+        let pair = table.pair(at, base);
         let low = table.d(&pair, |top, below| Some(mean_of(top, lower)? - mean_of(below, upper)?));
         let high = table.d(&pair, |top, below| Some(mean_of(top, upper)? - mean_of(below, lower)?));
         let by = if table.is_throughput { streams(base) - streams(at) } else { 0.0 };
@@ -199,25 +191,14 @@ fn of_block(table: &Executions<'_>, cell: &BlockRun<'_>, of_engine: bool) -> Opt
     let mut sum = CoreSeconds { cores: cores.len() as u32, ..CoreSeconds::default() };
     for slice in &cell.slices {
         let (busy, slice_s) = busy_s(slice, &cores)?;
-        let bounds = CoreBounds::of(&busy, slice_s);
-        let (mut low, mut high, mut elapsed_s) = (bounds.core_low, bounds.core_high, slice_s);
+        let mut part = CoreSeconds::of(&busy, slice_s);
         if of_engine {
-            let (cpu_s, all_s) = engine_s(slice, table.is_throughput)?;
-            (low, high) = own_bounds(&busy, cpu_s, all_s);
-            elapsed_s = all_s;
+            let (cpu_s, elapsed_s) = engine_s(slice, table.is_throughput)?;
+            (part.core_low_s, part.core_high_s) = own_bounds(&busy, cpu_s, elapsed_s);
+            part.elapsed_s = elapsed_s;
             *sum.engine_cpu_s.get_or_insert_default() += cpu_s * share;
         }
-        for (sum, part) in [
-            (&mut sum.core_low_s, low),
-            (&mut sum.core_high_s, high),
-            (&mut sum.elapsed_s, elapsed_s),
-            (&mut sum.logical_s, bounds.logical),
-            (&mut sum.slice_s, slice_s),
-            (&mut sum.straggler_low_s, bounds.straggler_low),
-            (&mut sum.straggler_high_s, bounds.straggler_high),
-        ] {
-            *sum += part * share;
-        }
+        sum.times().into_iter().zip(part.times()).for_each(|(sum, part)| *sum += *part * share);
     }
     (sum.slice_s > 0.0).then_some(sum)
 }
@@ -263,10 +244,7 @@ fn busy_s(slice: &Slice, cores: &[Vec<u32>]) -> Option<(Vec<Vec<f64>>, f64)> {
 
 /// What cores did in their core-seconds, if known.
 pub fn activity(found: Found<'_>) -> &'static str {
-    match knows_engine(found) {
-        true => "worked for the queries",
-        false => "was busy, including others' work,",
-    }
+    if knows_engine(found) { "worked for the queries" } else { "was busy, including others' work," }
 }
 
 fn knows_engine(found: Found<'_>) -> bool {
@@ -276,9 +254,8 @@ fn knows_engine(found: Found<'_>) -> bool {
 
 /// The section; `None` if busy times are unknown.
 pub fn section(found: Found<'_>) -> Option<Section> {
-    let measured = found.measured();
-    let known: Vec<(&TreatmentQueries, &CoreSeconds)> =
-        measured.into_iter().filter_map(|measured| Some((measured, measured.cores.as_ref()?))).collect();
+    let known = found.measured().into_iter();
+    let known: Vec<_> = known.filter_map(|one| Some((one, one.cores.as_ref()?))).collect();
     let line = match knows_engine(found) {
         true => "the engine's CPU seconds",
         false => "busy seconds of its logical CPUs, others' work included",
@@ -319,36 +296,38 @@ pub fn section(found: Found<'_>) -> Option<Section> {
 }
 
 fn table(found: Found<'_>, known: &[(&TreatmentQueries, &CoreSeconds)]) -> Table {
-    let value = |value: f64, unit| Cell::Value { value, unit };
-    let bounds = |low: f64, high: f64, unit| Cell::Bounds { low, high, unit };
+    let value = |name: &str, value: Option<f64>, unit| {
+        (Column::figure(name), or_none(value.map(|value| Cell::Value { value, unit })))
+    };
+    let bounds = |name: &str, bounds: Option<(f64, f64)>, unit| {
+        (Column::figure(name), or_none(bounds.map(|(low, high)| Cell::Bounds { low, high, unit })))
+    };
     let row = |(measured, cores): &(&TreatmentQueries, &CoreSeconds)| {
         let base = found.baseline(measured).and_then(|baseline| baseline.both.cores.as_ref());
         let base = base.filter(|base| base.core_low_s > 0.0);
         let engine = cores.engine_cpu_s;
-        let cpu = base.and_then(|base| Some(value(engine? / base.engine_cpu_s?, "ratio")));
-        let against = base.map(|base| {
-            bounds(cores.core_low_s / base.core_high_s, cores.core_high_s / base.core_low_s, "ratio")
-        });
+        let cpu = base.and_then(|base| Some(engine? / base.engine_cpu_s?));
+        let against =
+            base.map(|base| (cores.core_low_s / base.core_high_s, cores.core_high_s / base.core_low_s));
         let paired = cores.to_baseline.as_ref().filter(|ratio| ratio.blocks > 1);
-        let adjusted = paired.map(|ratio| bounds(ratio.adjusted_low, ratio.adjusted_high, "ratio"));
-        let figure = |name: &str, cell: Option<Cell>| (Column::figure(name), or_none(cell));
-        let stragglers = bounds(cores.straggler_low_s, cores.straggler_high_s, "s");
+        let adjusted = paired.map(|ratio| (ratio.adjusted_low, ratio.adjusted_high));
+        let stragglers = (cores.straggler_low_s, cores.straggler_high_s);
         vec![
             (Column::text("treatment"), Cell::text(&measured.treatment)),
             (Column::text("placement"), Cell::text(&measured.placement)),
-            figure("cores", Some(Cell::Count(cores.cores.into()))),
-            figure("elapsed", Some(value(cores.elapsed_s, "s"))),
-            figure("engine's CPU time", engine.map(|s| value(s, "s"))),
-            figure("core-s", Some(bounds(cores.core_low_s, cores.core_high_s, "s"))),
-            figure("CPU to the baseline", cpu),
-            figure("core-s to the baseline", against),
-            figure("adjusted interval of that", adjusted),
-            figure("logical CPUs busy, with others", Some(value(cores.logical_s, "s"))),
-            figure("of", Some(value(cores.slice_s, "s"))),
-            figure("siblings busy while a core idled", Some(stragglers)),
+            (Column::figure("cores"), Cell::Count(cores.cores.into())),
+            value("elapsed", Some(cores.elapsed_s), "s"),
+            value("engine's CPU time", engine, "s"),
+            bounds("core-s", Some((cores.core_low_s, cores.core_high_s)), "s"),
+            value("CPU to the baseline", cpu, "ratio"),
+            bounds("core-s to the baseline", against, "ratio"),
+            bounds("adjusted interval of that", adjusted, "ratio"),
+            value("logical CPUs busy, with others", Some(cores.logical_s), "s"),
+            value("of", Some(cores.slice_s), "s"),
+            bounds("siblings busy while a core idled", Some(stragglers), "s"),
         ]
     };
-    headed("Means of blocks", known.iter().map(row)).shown(Shown::Page)
+    Table::headed("Means of blocks", known.iter().map(row)).shown(Shown::Page)
 }
 
 /// CPU against the baseline, corrected by what the cores themselves did.
@@ -456,29 +435,22 @@ fn seconds(seconds: f64) -> Prose {
 
 /// Meaning of the ratio, paired by block; `0.75x to 0.99x [0.73, 1.02]: the cores' own time did not rise ...`.
 fn meaning(ratio: &Bounded) -> Prose {
-    let is_rise = ratio.value_low > 1.0;
     let margin = numbers::set_percent(ratio.margin);
-    let (rose, change) = if is_rise { ("rose", "more") } else { ("fell", "less") };
+    let (rose, change) = if ratio.value_low > 1.0 { ("rose", "more") } else { ("fell", "less") };
     let words = match ratio.answer {
-        Answer::Larger | Answer::Smaller => format!("the cores' own time {rose} by more than {margin}"),
-        Answer::SizeOpen => format!("the cores' own time {rose} by an undecided amount"),
-        Answer::WithinMargin => format!("the cores' own time is {change} by less than {margin}"),
-        Answer::Equivalent => format!("the cores' own time is the same within {margin}"),
+        Answer::Larger | Answer::Smaller => format!("{rose} by more than {margin}"),
+        Answer::SizeOpen => format!("{rose} by an undecided amount"),
+        Answer::WithinMargin => format!("is {change} by less than {margin}"),
+        Answer::Equivalent => format!("is the same within {margin}"),
         Answer::Undecided if ratio.adjusted_high < 1.0 + ratio.margin => {
-            format!("the cores' own time did not rise by {margin} or more")
+            format!("did not rise by {margin} or more")
         }
-        Answer::Undecided => UNKNOWN.to_owned(),
+        Answer::Undecided => String::new(),
     };
-    let upper = Interval {
-        mean: ratio.value_high,
-        low: ratio.adjusted_low,
-        high: ratio.adjusted_high,
-        unit: "ratio".to_owned(),
-    };
-    let upper = match ratio.blocks {
-        0 | 1 => Interval { low: f64::NAN, ..upper },
-        _ => upper,
-    };
+    let words = if words.is_empty() { UNKNOWN.to_owned() } else { format!("the cores' own time {words}") };
+    let low = if ratio.blocks < 2 { f64::NAN } else { ratio.adjusted_low };
+    let (mean, high) = (ratio.value_high, ratio.adjusted_high);
+    let upper = Interval { mean, low, high, unit: "ratio".to_owned() };
     let [least, most] = [ratio.value_low, ratio.value_high].map(|value| numbers::value(value, "ratio"));
     match least == most {
         true => prose!("{}, {}", &upper, words),

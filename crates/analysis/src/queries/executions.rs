@@ -3,12 +3,14 @@
 //! A logarithm is kept for each round, so that two treatments are compared in rounds that both have: neighbours in time
 //! (docs/METHODOLOGY.md, "Queries"). In `throughput` a round's value is the mean of the logarithms over its streams.
 
-use crate::estimate::{Observed, Rule};
+use crate::estimate::sides::{baselines, side};
+use crate::estimate::{Observed, ObservedBlock, Rule, Sides};
+use crate::groups::classes;
 use crate::setting::Setting;
 use crate::{Direction, Interval};
 use std::collections::{BTreeMap, BTreeSet};
 use threadwise_machine::Topology;
-use threadwise_statistics::{geometric, mean};
+use threadwise_statistics::{geometric, mean, mean_of_known};
 use threadwise_study::tpch::{self, Test};
 use threadwise_study::{OptionValue, QueryExecution, Role, Run, Slice, Study, Treatment};
 
@@ -24,7 +26,7 @@ pub type Ladder = Vec<(u32, usize)>;
 /// Quantity of an execution that is compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Quantity {
-    /// Execution time.
+    /// Execution time, compared as speed.
     Elapsed,
     /// CPU time.
     Cpu,
@@ -39,13 +41,6 @@ pub struct Pair {
     pub below: Vec<usize>,
     /// Queries with different plans, if they are left out of a comparison of equal plans.
     pub changed: BTreeSet<u8>,
-}
-
-impl Pair {
-    /// The sides exchanged: speeds from times.
-    pub fn turned(&self) -> Self {
-        Self { top: self.below.clone(), below: self.top.clone(), changed: self.changed.clone() }
-    }
 }
 
 /// All usable executions of a study.
@@ -118,16 +113,14 @@ impl<'a> Executions<'a> {
         let (topology, alpha) = (setting.topology, setting.alpha);
         let mut table =
             Self { study, topology, alpha, is_throughput, asked, numbers: Vec::new(), cells: Vec::new() };
-        for block in &observed.blocks {
-            let cell = |at: usize| {
-                let telemetry = &observed.usable(block, at)?.telemetry;
-                let cell = table.cell(runs.get(block.sources[at]?)?);
-                let (clock_mhz, neighbour_share) = (telemetry.clock_mhz, telemetry.neighbour());
-                Some(BlockRun { clock_mhz, neighbour_share, ..cell })
-            };
-            let cells = (0..study.treatments.len()).map(cell).collect();
-            table.cells.push(cells);
-        }
+        let cell = |block: &ObservedBlock, at: usize| {
+            let telemetry = &observed.usable(block, at)?.telemetry;
+            let cell = table.cell(runs.get(block.sources[at]?)?);
+            let (clock_mhz, neighbour_share) = (telemetry.clock_mhz, telemetry.neighbour());
+            Some(BlockRun { clock_mhz, neighbour_share, ..cell })
+        };
+        let cells = |block| (0..study.treatments.len()).map(|at| cell(block, at)).collect();
+        table.cells = observed.blocks.iter().map(cells).collect();
         let all = table.cells.iter().flatten().flatten().flat_map(|cell| cell.logs.keys());
         table.numbers = all.map(|(query, _)| *query).collect::<BTreeSet<u8>>().into_iter().collect();
         table
@@ -135,28 +128,20 @@ impl<'a> Executions<'a> {
 
     /// Indices of the baseline and its twin that a treatment is compared with.
     pub fn below(&self, treatment: usize) -> Vec<usize> {
-        let group = &self.study.treatments[treatment].group;
-        let all = self.study.treatments.iter().enumerate();
-        let baselines = all.filter(|(_, other)| other.group == *group && other.role != Role::Compared);
-        baselines.map(|(at, _)| at).collect()
+        baselines(self.study, &self.study.treatments[treatment].group)
     }
 
-    /// A treatment as one side of a comparison: a baseline is the mean of both of its names.
-    pub fn side(&self, treatment: usize) -> Vec<usize> {
-        if self.is_compared(treatment) { vec![treatment] } else { self.below(treatment) }
-    }
-
-    /// One treatment over another.
+    /// One treatment over another, a baseline as the mean of both of its names.
     pub fn pair(&self, top: usize, below: usize) -> Pair {
-        Pair { top: self.side(top), below: self.side(below), changed: BTreeSet::new() }
+        let [top, below] = [top, below].map(|at| side(self.study, at));
+        Pair { top, below, changed: BTreeSet::new() }
     }
 
     /// A′ over A in the group of the top; without a side if there is no A/A.
     pub fn twins(&self, pair: &Pair) -> Pair {
-        let (top, below) = match pair.top.first().map(|top| self.below(*top)).as_deref() {
-            Some([base, twin, ..]) => (vec![*twin], vec![*base]),
-            _ => (Vec::new(), Vec::new()),
-        };
+        let twins =
+            pair.top.first().and_then(|top| Sides::twins(self.study, &self.study.treatments[*top].group));
+        let (top, below) = twins.map_or_else(Default::default, |twins| (vec![twins.top], twins.below));
         Pair { top, below, changed: pair.changed.clone() }
     }
 
@@ -196,16 +181,13 @@ impl<'a> Executions<'a> {
         self.d(pair, |top, below| Some(mean_of(top, &log)? - mean_of(below, &log)?))
     }
 
-    /// d of a query by block: ln of the top less ln of the bottom.
-    pub fn query(&self, pair: &Pair, query: u8, quantity: Quantity) -> Vec<f64> {
-        self.d(pair, |top, below| query_difference(top, below, query, quantity))
-    }
-
-    /// The mean over these queries of their d of execution times; a block without one of them is left out.
-    pub fn queries(&self, pair: &Pair, queries: &[u8]) -> Vec<f64> {
+    /// The mean over these queries of their d, above 0 for more CPU time and for more speed; a block without one of them
+    /// is left out.
+    pub fn queries(&self, pair: &Pair, queries: &[u8], quantity: Quantity) -> Vec<f64> {
+        let sign = if quantity == Quantity::Elapsed { -1.0 } else { 1.0 };
         self.d(pair, |top, below| {
-            let each = queries.iter().map(|query| query_difference(top, below, *query, Quantity::Elapsed));
-            mean(each.collect::<Option<Vec<f64>>>()?.into_iter())
+            let each = queries.iter().map(|query| query_difference(top, below, (*query, quantity)));
+            Some(sign * mean_of_known(each)?)
         })
     }
 
@@ -236,21 +218,17 @@ impl<'a> Executions<'a> {
     /// Treatments by what they have in common besides their DOP. Twins are left out: a baseline and its twin are one
     /// side.
     pub fn ladders(&self) -> Vec<Ladder> {
-        let differ_in_dop = |one: usize, other: usize| {
-            let (a, b) = (&self.study.treatments[one], &self.study.treatments[other]);
-            (a.sessions, &a.service) == (b.sessions, &b.service) && self.differ_in_parallelism(one, other)
-        };
-        let mut ladders: Vec<Ladder> = Vec::new();
-        for at in 0..self.study.treatments.len() {
-            let is_twin = !self.is_compared(at) && self.below(at).first() != Some(&at);
-            let Some(dop) = self.dop(at).filter(|dop| *dop > 0 && !is_twin) else { continue };
-            match ladders.iter_mut().find(|ladder| differ_in_dop(ladder[0].1, at)) {
-                Some(ladder) if ladder.iter().any(|(known, _)| *known == dop) => {}
-                Some(ladder) => ladder.push((dop, at)),
-                None => ladders.push(vec![(dop, at)]),
-            }
+        let parts = |at: usize| (self.study.treatments[at].sessions, &self.study.treatments[at].service);
+        let differ_in_dop =
+            |one: usize, other: usize| parts(one) == parts(other) && self.differ_in_parallelism(one, other);
+        let is_twin = |at: usize| !self.is_compared(at) && self.below(at).first() != Some(&at);
+        let all = (0..self.study.treatments.len()).filter(|at| !is_twin(*at));
+        let all = all.filter_map(|at| Some((self.dop(at).filter(|dop| *dop > 0)?, at)));
+        let mut ladders: Vec<Ladder> = classes(all, |one, other| differ_in_dop(one.1, other.1));
+        for ladder in &mut ladders {
+            ladder.sort_unstable();
+            ladder.dedup_by_key(|(dop, _)| *dop);
         }
-        ladders.iter_mut().for_each(|ladder| ladder.sort_unstable());
         ladders
     }
 
@@ -297,7 +275,7 @@ fn of_side<'t, 'a>(cells: &'t [Option<BlockRun<'a>>], side: &[usize]) -> Option<
 
 /// The mean over the runs of one side; `None` if one has none.
 pub fn mean_of<'a>(cells: &[&BlockRun<'a>], value: impl Fn(&BlockRun<'a>) -> Option<f64>) -> Option<f64> {
-    mean(cells.iter().map(|cell| value(cell)).collect::<Option<Vec<f64>>>()?.into_iter())
+    mean_of_known(cells.iter().map(|cell| value(cell)))
 }
 
 /// Options beside the DOP.
@@ -312,18 +290,18 @@ impl<'a> BlockRun<'a> {
     }
 
     /// Its executions of a query.
-    pub fn executions(&self, query: u8) -> impl Iterator<Item = &Done<'a>> {
-        self.done.iter().filter(move |done| done.execution.query == query)
+    pub fn executions(&self, query: u8) -> impl Iterator<Item = &'a QueryExecution> {
+        self.done.iter().map(|done| done.execution).filter(move |one| one.query == query)
     }
 
     /// Sum over these queries of the mean of their executions; `None` if one is missing.
     pub fn sum(&self, queries: &[u8]) -> Option<Total> {
         let mut total = Total { elapsed_s: 0.0, cpu_s: Some(0.0), queries: queries.len() as f64 };
         for query in queries {
-            let all = || self.executions(*query).map(|done| done.execution);
-            let cpu: Option<Vec<f64>> = all().map(|one| Some(one.cpu_ns? as f64 / 1e9)).collect();
+            let all = || self.executions(*query);
+            let cpu_s = mean_of_known(all().map(|one| Some(one.cpu_ns? as f64 / 1e9)));
             total.elapsed_s += mean(all().map(|one| one.elapsed_ns as f64 / 1e9))?;
-            total.cpu_s = total.cpu_s.zip(cpu).and_then(|(sum, cpu)| Some(sum + mean(cpu.into_iter())?));
+            total.cpu_s = total.cpu_s.zip(cpu_s).map(|(sum, cpu_s)| sum + cpu_s);
         }
         total.cpu_s = total.cpu_s.filter(|cpu_s| *cpu_s > 0.0);
         (!queries.is_empty()).then_some(total)
@@ -366,33 +344,27 @@ impl Total {
 
 /// Mean logarithms by query and round; a round with an execution without CPU time has none.
 fn logs(done: &[Done<'_>]) -> BTreeMap<(u8, Quantity), ByRound> {
-    let mut executions: BTreeMap<(u8, u32), Vec<&QueryExecution>> = BTreeMap::new();
+    let mut all: BTreeMap<(u8, Quantity, u32), Vec<Option<f64>>> = BTreeMap::new();
     for Done { slice, execution } in done {
-        executions.entry((execution.query, slice.round)).or_default().push(execution);
+        let cpu_ns = execution.cpu_ns.filter(|ns| *ns > 0);
+        for (quantity, ns) in [(Quantity::Elapsed, Some(execution.elapsed_ns)), (Quantity::Cpu, cpu_ns)] {
+            let of_round = all.entry((execution.query, quantity, slice.round)).or_default();
+            of_round.push(ns.map(|ns| (ns as f64).ln()));
+        }
     }
     let mut logs: BTreeMap<(u8, Quantity), ByRound> = BTreeMap::new();
-    for ((query, round), all) in executions {
-        let elapsed = mean(all.iter().map(|one| (one.elapsed_ns as f64).ln()));
-        let cpu = |one: &&QueryExecution| Some((one.cpu_ns.filter(|ns| *ns > 0)? as f64).ln());
-        let cpu: Option<Vec<f64>> = all.iter().map(cpu).collect();
-        let cpu = cpu.and_then(|logs| mean(logs.into_iter()));
-        for (quantity, log) in [(Quantity::Elapsed, elapsed), (Quantity::Cpu, cpu)] {
-            logs.entry((query, quantity)).or_default().extend(log.map(|log| (round, log)));
-        }
+    for ((query, quantity, round), all) in all {
+        let log = mean_of_known(all.into_iter());
+        logs.entry((query, quantity)).or_default().extend(log.map(|log| (round, log)));
     }
     logs
 }
 
-/// d of a query in a block: the mean over the rounds that all sides have.
-fn query_difference(
-    top: &[&BlockRun<'_>],
-    below: &[&BlockRun<'_>],
-    query: u8,
-    quantity: Quantity,
-) -> Option<f64> {
-    let rounds = |cells: &[&BlockRun<'_>], round: &u32| {
-        mean_of(cells, |cell| cell.logs.get(&(query, quantity))?.get(round).copied())
+/// d of a query in a block: ln of the top less ln of the bottom, the mean over the rounds that all sides have.
+fn query_difference(top: &[&BlockRun<'_>], below: &[&BlockRun<'_>], what: (u8, Quantity)) -> Option<f64> {
+    let log = |cells: &[&BlockRun<'_>], round: &u32| {
+        mean_of(cells, |cell| cell.logs.get(&what)?.get(round).copied())
     };
-    let all = top.first()?.logs.get(&(query, quantity))?.keys();
-    mean(all.filter_map(|round| Some(rounds(top, round)? - rounds(below, round)?)))
+    let all = top.first()?.logs.get(&what)?.keys();
+    mean(all.filter_map(|round| Some(log(top, round)? - log(below, round)?)))
 }

@@ -2,13 +2,14 @@
 //! and ratios.
 
 use super::types::{Baseline, Change, Queries, TreatmentQueries};
-use super::words::grouped;
+use super::words::if_any;
+use crate::groups::grouped;
 use crate::{Facts, Interval};
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 use threadwise_document::chart::{DopChart, DopLine, DopPoint};
 use threadwise_document::numbers::{self, counted};
-use threadwise_document::{Cell, Column, Prose, Ratio, Says, Shown, Table, prose};
+use threadwise_document::{Block, Cell, Chart, Column, Figure, Prose, Ratio, Says, Shown, Table, prose};
 use threadwise_study::Role;
 
 /// Marks a query whose plan differs from the baseline's.
@@ -92,19 +93,17 @@ impl<'a> Found<'a> {
 
     /// `, 2 streams` if treatments differ in their number of streams.
     pub fn streams_words(self, streams: u32) -> String {
-        match self.any(|measured| measured.streams != streams) {
-            true => format!(", {}", counted(streams as usize, "stream")),
-            false => String::new(),
-        }
+        let words = format!(", {}", counted(streams as usize, "stream"));
+        if self.any(|measured| measured.streams != streams) { words } else { String::new() }
     }
 
-    /// A line for each placement and number of streams over DOP, one chart per group; a baseline's point includes its
-    /// second run.
+    /// Charts over DOP with their figures, one per group: a line for each placement and number of streams; a baseline's
+    /// point includes its second run.
     pub fn over_dop(
         self,
-        unit: &'static str,
+        words: &OverDop<'_>,
         value: impl Fn(&TreatmentQueries) -> Option<Interval>,
-    ) -> Vec<DopChart> {
+    ) -> Vec<Block> {
         let known = self.measured().into_iter().filter_map(|one| Some((one, one.dop?, value(one)?)));
         let line = |(name, points): (String, Vec<(&TreatmentQueries, u32, Interval)>)| {
             let point = |(one, dop, value): (&TreatmentQueries, u32, Interval)| {
@@ -115,37 +114,53 @@ impl<'a> Found<'a> {
             line.points.sort_by_key(|point| point.0);
             line
         };
-        let charts = grouped(known, |(one, ..)| self.facts.group_of(&one.treatment)).into_iter();
-        let chart = charts.map(|(group, all)| {
+        let charts = grouped(known, |(one, ..)| self.facts.group_of(&one.treatment));
+        let wide = charts.len() == 1;
+        let figure = |(group, all): (&str, Vec<(&TreatmentQueries, u32, Interval)>)| {
             let name = |one: &TreatmentQueries| one.placement.clone() + &self.streams_words(one.streams);
             let lines = grouped(all, |(one, ..)| name(one)).into_iter().map(line).collect();
-            DopChart { group: group.to_owned(), unit, lines }
-        });
-        chart.collect()
+            let chart = DopChart { group: group.to_owned(), unit: words.axis, lines };
+            Block::Figure(Box::new(Figure {
+                wide,
+                title: self.facts.titled(words.title, group),
+                description: words.description.clone(),
+                table: words.table(&chart),
+                chart: Chart::Dops(chart),
+            }))
+        };
+        charts.into_iter().map(figure).collect()
     }
 }
 
-/// Figure of a chart over DOP, in multiples of a unit.
-pub fn over_dop_table(chart: &DopChart, column: &str, factor: f64, unit: &str) -> Table {
-    let points = chart.lines.iter().flat_map(|line| line.points.iter().map(move |point| (line, point)));
-    let row = |(line, (dop, mean, low, high, treatment)): (&DopLine, &DopPoint)| {
-        let [low, high] = [low, high].map(|end| end.unwrap_or(f64::NAN));
-        let value = Interval { mean: *mean, low, high, unit: String::new() }.scaled(factor, unit);
-        vec![
-            (Column::text("placement"), Cell::text(&line.name)),
-            (Column::text("treatment"), Cell::text(treatment)),
-            (Column::figure("DOP"), Cell::Count((*dop).into())),
-            (Column::figure(column), Cell::Interval(value)),
-        ]
-    };
-    headed("", points.map(row)).shown(Shown::Page)
+/// Words of charts over DOP.
+pub struct OverDop<'a> {
+    /// Heading.
+    pub title: &'a str,
+    /// What is drawn.
+    pub description: String,
+    /// Title of the vertical axis.
+    pub axis: &'static str,
+    /// Heading of the column of values.
+    pub column: &'a str,
+    /// What values of the chart are multiplied by in the table, and the unit that they then have.
+    pub unit: (f64, &'a str),
 }
 
-/// A table whose rows bring the headings of their cells along.
-pub fn headed(caption: impl Into<Prose>, rows: impl IntoIterator<Item = Vec<(Column, Cell)>>) -> Table {
-    let (mut columns, rows): (Vec<Vec<Column>>, Vec<Vec<Cell>>) =
-        rows.into_iter().map(|row| row.into_iter().unzip()).unzip();
-    Table::new(caption, columns.pop().unwrap_or_default(), rows)
+impl OverDop<'_> {
+    fn table(&self, chart: &DopChart) -> Table {
+        let points = chart.lines.iter().flat_map(|line| line.points.iter().map(move |point| (line, point)));
+        let row = |(line, (dop, mean, low, high, treatment)): (&DopLine, &DopPoint)| {
+            let [low, high] = [low, high].map(|end| end.unwrap_or(f64::NAN));
+            let value = Interval { mean: *mean, low, high, unit: String::new() };
+            vec![
+                (Column::text("placement"), Cell::text(&line.name)),
+                (Column::text("treatment"), Cell::text(treatment)),
+                (Column::figure("DOP"), Cell::Count((*dop).into())),
+                (Column::figure(self.column), Cell::Interval(value.scaled(self.unit.0, self.unit.1))),
+            ]
+        };
+        Table::headed("", points.map(row)).shown(Shown::Page)
+    }
 }
 
 /// A table of the page with one row per query or similar, each with its name, and columns across.
@@ -159,7 +174,7 @@ pub fn by_query<R: Copy, C>(
         let cells = columns.iter().map(|(name, column)| (Column::text(name), cell(column, row)));
         [(Column::text("query"), Cell::text(name))].into_iter().chain(cells).collect()
     };
-    headed(caption, rows.into_iter().map(row)).shown(Shown::Page)
+    Table::headed(caption, rows.into_iter().map(row)).shown(Shown::Page)
 }
 
 /// With the four decimals that a chart shows.
@@ -266,11 +281,8 @@ impl<'a> Choice<'a> {
     pub fn more(&self, ratio_of: impl Fn(&TreatmentQueries) -> Option<&Ratio>) -> String {
         let known: Vec<&Ratio> = self.rest.iter().filter_map(|measured| ratio_of(measured)).collect();
         let shown = known.iter().filter(|ratio| ratio.is_different()).count();
-        match (known.len(), shown) {
-            (0, _) => String::new(),
-            (more, 0) => format!("; {more} more in the table"),
-            (more, shown) => format!("; {more} more in the table ({shown} with a difference shown)"),
-        }
+        let shown = if_any(" (", shown, " with a difference shown)");
+        if_any("; ", known.len(), &format!(" more in the table{shown}"))
     }
 }
 
@@ -291,17 +303,18 @@ impl NamedRatio {
     /// `d2 1.80x [1.75, 1.85] (6.11 s)`; the reason is left out if it is given for all.
     fn text(&self, with_why: bool) -> Prose {
         let why = self.ratio.why_not_shown().filter(|_| with_why).unwrap_or_default();
+        let mut text = prose!("{} ", &self.name);
         // The lack of an interval is given as a reason.
-        let figures = match self.ratio.has_ends() {
+        text.push(match self.ratio.has_ends() {
             true => Prose::from(&self.ratio),
             false => Prose::figure(format!("{}x", numbers::ratio(self.ratio.value))),
-        };
+        });
         let parts = [self.more.clone(), why.into()].into_iter().filter(|part| !part.is_empty());
         let brackets = Prose::join(parts, ", ");
-        match brackets.is_empty() {
-            true => prose!("{} {}", &self.name, figures),
-            false => prose!("{} {} ({})", &self.name, figures, brackets),
+        if !brackets.is_empty() {
+            text.push(prose!(" ({})", brackets));
         }
+        text
     }
 }
 

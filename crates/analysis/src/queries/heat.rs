@@ -6,12 +6,15 @@
 
 use super::cores::cores_of;
 use super::executions::{BlockRun, Executions, Ladder, other_options};
-use super::found::{Found, ends, headed, rounded};
+use super::found::{Found, ends, rounded};
 use super::ratios::Whole;
 use super::types::{HeatCell, HeatMap, Plateau};
+use super::words::if_any;
 use crate::Finding;
 use crate::choices::{Axis, Choice};
 use crate::estimate::best;
+use crate::estimate::sides::side;
+use crate::groups::classes;
 use crate::words::{finding, list};
 use std::collections::BTreeSet;
 use threadwise_document::chart::HeatChart;
@@ -27,13 +30,8 @@ const MIN_DOPS: usize = 2;
 
 /// One map per placement and variant that has more than one DOP.
 pub fn maps(table: &Executions<'_>) -> Vec<HeatMap> {
-    let mut maps: Vec<Vec<Ladder>> = Vec::new();
-    for ladder in table.ladders() {
-        match maps.iter_mut().find(|map| table.differ_in_parallelism(map[0][0].1, ladder[0].1)) {
-            Some(map) => map.push(ladder),
-            None => maps.push(vec![ladder]),
-        }
-    }
+    let is_like = |one: &Ladder, other: &Ladder| table.differ_in_parallelism(one[0].1, other[0].1);
+    let mut maps: Vec<Vec<Ladder>> = classes(table.ladders(), is_like);
     maps.retain(|map| map.iter().any(|ladder| ladder.len() > 1));
     let firsts: Vec<usize> = maps.iter().map(|map| map[0][0].1).collect();
     maps.iter().filter_map(|map| map_of(table, map, variant(table, &firsts, map[0][0].1))).collect()
@@ -66,45 +64,46 @@ fn map_of(table: &Executions<'_>, ladders: &[Ladder], variant: String) -> Option
     let first = ladders.first()?.first()?.1;
     let cell = |(dop, at): &(u32, usize)| {
         let treatment = &table.study.treatments[*at];
-        let queries_per_h = table.geometric(&table.side(*at), "1/h", rate)?;
+        let queries_per_h = table.geometric(&side(table.study, *at), "1/h", rate)?;
         let (streams, treatment) = (treatment.sessions, treatment.name.clone());
         Some(HeatCell { dop: *dop, streams, treatment, queries_per_h })
     };
     let mut cells: Vec<HeatCell> = ladders.iter().flatten().filter_map(cell).collect();
     cells.sort_by_key(|cell| (cell.dop, cell.streams));
-    let distinct = |value: fn(&HeatCell) -> u32| {
-        cells.iter().map(value).collect::<BTreeSet<u32>>().into_iter().collect()
-    };
+    let distinct = |value: fn(&HeatCell) -> u32| ascending(cells.iter().map(value));
     let (dops, streams) = (distinct(|cell| cell.dop), distinct(|cell| cell.streams));
-    let topology = table.topology;
-    let cores = topology.and_then(|topology| Some(cores_of(table.of(first).next()?, topology)?.len() as u32));
-    let mut plateaus: Vec<Plateau> =
-        ladders.iter().filter_map(|ladder| plateau(table, ladder, cores)).collect();
+    let cores = table.topology.and_then(|topology| cores_of(table.of(first).next()?, topology));
+    let cores = cores.map(|cores| cores.len() as u32);
+    let plateaus = ladders.iter().filter_map(|ladder| plateau(table, ladder, cores));
+    let mut plateaus: Vec<Plateau> = plateaus.collect();
     plateaus.sort_by_key(|plateau| plateau.streams);
     let placement = table.study.treatments[first].placement.clone();
     (!cells.is_empty()).then_some(HeatMap { placement, variant, cores, dops, streams, cells, plateaus })
 }
 
+fn ascending(all: impl Iterator<Item = u32>) -> Vec<u32> {
+    all.collect::<BTreeSet<u32>>().into_iter().collect()
+}
+
 /// The smallest DOP that is shown to be within the margin of the best; `None` with one DOP or one block.
 fn plateau(table: &Executions<'_>, ladder: &Ladder, cores: Option<u32>) -> Option<Plateau> {
-    let margin = table.study.design.margin.ln_1p();
-    let rates = |at: usize| table.logs(&table.side(at), rate);
+    let (study, margin) = (table.study, table.study.design.margin.ln_1p());
+    let rates = |at: usize| table.logs(&side(study, at), rate);
     let rated = |(dop, at): &(u32, usize)| Some((*dop, *at, mean(rates(*at).into_iter())?));
     let measured: Vec<(u32, usize, f64)> = ladder.iter().filter_map(rated).collect();
+    let (count, dop_of) = (measured.len(), |at: usize| measured[at].0);
     let by_rate = |a: &usize, b: &usize| measured[*a].2.total_cmp(&measured[*b].2).then(b.cmp(a));
-    let best_at = (0..measured.len()).max_by(by_rate)?;
+    let best_at = (0..count).max_by(by_rate)?;
     let (best_dop, leader, _) = measured[best_at];
-    if measured.len() < 2 || rates(leader).len() < 2 {
+    if count < 2 || rates(leader).len() < 2 {
         return None;
     }
     let over =
         |one: usize, other: usize| Whole::Speed.d(table, &table.pair(measured[one].1, measured[other].1));
-    let (count, dop_of) = (measured.len(), |at: usize| measured[at].0);
-    let among = best(count, over, table.alpha)?.among;
-    let treatment = |at: usize| &table.study.treatments[measured[at].1];
-    let all: Vec<(String, u32)> = (0..count).map(|at| (treatment(at).name.clone(), dop_of(at))).collect();
-    let rule = (margin, table.alpha, table.study.seed);
-    let choice = Choice::made((Axis::Dop, &treatment(0).group, String::new()), all, over, rule);
+    let among_best = best(count, over, table.alpha)?.among.into_iter().map(dop_of);
+    let all = measured.iter().map(|(dop, at, _)| (study.treatments[*at].name.clone(), *dop));
+    let (group, rule) = (&study.treatments[leader].group, (margin, table.alpha, study.seed));
+    let choice = Choice::made((Axis::Dop, group, String::new()), all.collect(), over, rule);
     // Whether the upper end of its ratio to the best one is within the margin.
     let may_be = |at: &usize| {
         let is_near = |mean: MeanEstimate| mean.interval(table.alpha).1 >= -margin;
@@ -115,16 +114,16 @@ fn plateau(table: &Executions<'_>, ladder: &Ladder, cores: Option<u32>) -> Optio
     // One that may be as good is not advised: how slow it is depends on the noise.
     let dop = choice.chosen_candidate().map(|chosen| chosen.number);
     let dop_low = (0..count).find(may_be).map_or(best_dop, dop_of);
-    let streams = table.study.treatments[leader].sessions;
-    let percent = |dop: u32, cores: u32| 100.0 * f64::from(dop) * f64::from(streams) / f64::from(cores);
+    let streams = study.treatments[leader].sessions;
+    let percent = |dop: u32| Some(100.0 * f64::from(dop) * f64::from(streams) / f64::from(cores?));
     Some(Plateau {
         streams,
         best_dop,
-        among_best: among.into_iter().map(dop_of).collect::<BTreeSet<u32>>().into_iter().collect(),
+        among_best: ascending(among_best),
         dop,
         dop_low,
-        percent_of_cores: cores.zip(dop).map(|(cores, dop)| percent(dop, cores)),
-        percent_low: cores.map(|cores| percent(dop_low, cores)),
+        percent_of_cores: dop.and_then(percent),
+        percent_low: percent(dop_low),
         choice,
     })
 }
@@ -159,29 +158,23 @@ pub fn finding_of(found: Found<'_>) -> Option<Finding> {
     };
     let maps: Vec<&HeatMap> = found.queries.heat.iter().filter(is_wide).collect();
     // For each map the most streams first, then the fewest, then those between.
-    let mut all: Vec<(usize, &HeatMap, &Plateau)> = Vec::new();
-    for map in &maps {
+    let ranked = |map: &&'_ HeatMap| {
         let count = map.plateaus.len();
-        let ranked = map.plateaus.iter().enumerate().map(|(at, plateau)| ((at + 1) % count, *map, plateau));
-        all.extend(ranked);
-    }
-    all.sort_by_key(|(rank, ..)| *rank);
-    let clauses: Vec<Prose> =
-        all.iter().take(MAX_PLATEAUS).map(|(_, map, plateau)| clause(map, plateau)).collect();
-    let more = match all.len() - clauses.len() {
-        0 => String::new(),
-        more => format!("; {more} more in the HTML report"),
+        let clauses = map.plateaus.iter().enumerate();
+        clauses.map(|(at, plateau)| ((at + 1) % count, clause(map, plateau))).collect::<Vec<_>>()
     };
-    let is_any = !clauses.is_empty();
+    let mut all: Vec<(usize, Prose)> = maps.iter().flat_map(ranked).collect();
+    all.sort_by_key(|(rank, _)| *rank);
+    let more = if_any("; ", all.len().saturating_sub(MAX_PLATEAUS), " more in the HTML report");
     let text = prose!(
         "Smallest DOP that is shown to be within {} of the best: {}{}.",
         Prose::figure(set_percent(found.facts.study.design.margin)),
-        Prose::join(clauses, "; "),
+        Prose::join(all.iter().take(MAX_PLATEAUS).map(|(_, clause)| clause.clone()), "; "),
         more
     );
     let names: Vec<&str> =
         maps.iter().flat_map(|map| map.cells.iter().map(|cell| cell.treatment.as_str())).collect();
-    is_any.then(|| finding("plateau", text, &names))
+    (!all.is_empty()).then(|| finding("plateau", text, &names))
 }
 
 /// `with 2 streams on all 4 (2 may be too), requesting 100% of its cores`; `on all none (4 may be)`.
@@ -227,25 +220,18 @@ pub fn section(found: Found<'_>) -> Option<Section> {
 /// Where more parallelism stops helping, as a sentence.
 fn sentence(map: &HeatMap, plateau: &Plateau, margin: f64) -> Prose {
     let (place, streams) = (place_words(map), counted(plateau.streams as usize, "stream"));
-    let margin = Prose::figure(set_percent(margin));
     let best: Vec<String> = plateau.among_best.iter().map(u32::to_string).collect();
-    let best = match best.as_slice() {
-        [one] => format!("DOP {one}"),
-        several => format!("one of DOP {}", list(several)),
-    };
-    let mut line = match plateau.dop {
-        Some(dop) => prose!(
-            "{}, {}: DOP {} is the smallest that is shown to be within {} of the best, {}",
-            place,
-            streams,
-            dop,
-            margin,
-            best
-        ),
-        None => {
-            prose!("{}, {}: no DOP is shown to be within {} of the best, {}", place, streams, margin, best)
-        }
-    };
+    let one_of = if best.len() == 1 { "" } else { "one of " };
+    let smallest = plateau.dop.map(|dop| format!("DOP {dop} is the smallest that is"));
+    let mut line = prose!(
+        "{}, {}: {} shown to be within {} of the best, {}DOP {}",
+        place,
+        streams,
+        smallest.unwrap_or_else(|| "no DOP is".to_owned()),
+        Prose::figure(set_percent(margin)),
+        one_of,
+        list(&best)
+    );
     if let Some(share) = plateau.percent_of_cores {
         let cores = map.cores.map(|cores| counted(cores as usize, "physical core"));
         let cores = cores.unwrap_or("the physical cores".to_owned());
@@ -294,5 +280,5 @@ fn table(map: &HeatMap) -> Table {
             (Column::figure("queries/h"), Cell::Interval(cell.queries_per_h.clone())),
         ]
     });
-    headed("", rows).shown(Shown::Page)
+    Table::headed("", rows).shown(Shown::Page)
 }

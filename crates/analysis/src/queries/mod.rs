@@ -24,13 +24,13 @@ mod words;
 mod tests;
 
 use crate::choices::{self, Candidates, Choice};
-use crate::estimate::{Fastest, Observed};
+use crate::estimate::Observed;
 use crate::setting::Setting;
 use executions::Executions;
 use ratios::Whole;
 use std::collections::BTreeSet;
 use threadwise_machine::Topology;
-use threadwise_study::{OptionValue, Role, Run, Study, tpch};
+use threadwise_study::{OptionValue, Run, Study, tpch};
 
 pub(crate) use cores::own_bounds;
 pub(crate) use found::{Found, PLAN_SIGN, data_words};
@@ -39,7 +39,7 @@ pub use plans::plan_name;
 pub(crate) use short::streams_alone;
 pub use short::{Step, limit};
 pub use types::*;
-pub(crate) use words::short_reason;
+pub(crate) use words::{cut_short, short_reason};
 
 /// Bytes of rows as text per scale factor (TPC-H specification, clause 4.1.3.1).
 const BYTES_PER_SCALE: f64 = 1e9;
@@ -69,7 +69,7 @@ pub(crate) fn queries(
         short,
         short_limits,
         is_throughput: table.is_throughput,
-        fastest: fastest(&table),
+        fastest: choices::fastest(setting.study, speed_over(&table), setting.alpha),
         steps: steps::steps(&table, &plans),
         comparisons: pairs::comparisons(&table, &plans),
         outliers,
@@ -84,6 +84,11 @@ pub(crate) fn queries(
     })
 }
 
+/// d of the speed of one treatment over another.
+fn speed_over(table: &Executions<'_>) -> impl Fn(usize, usize) -> Vec<f64> {
+    |one, other| Whole::Speed.d(table, &table.pair(one, other))
+}
+
 /// One thread of each core or both, each at its DOP, if the study compares the two.
 pub(crate) fn threads(setting: &Setting<'_>, observed: &Observed, runs: &[Run]) -> Vec<Choice> {
     let study = setting.study;
@@ -92,24 +97,7 @@ pub(crate) fn threads(setting: &Setting<'_>, observed: &Observed, runs: &[Run]) 
         return Vec::new();
     }
     let table = Executions::new(setting, observed, runs);
-    let over = |one: usize, other: usize| Whole::Speed.d(&table, &table.pair(one, other));
-    pairs.into_iter().filter_map(|pair| choices::made(setting, pair, over)).collect()
-}
-
-/// Which treatments of each group may be the fastest.
-fn fastest(table: &Executions<'_>) -> Vec<Fastest> {
-    let of_group = |group: &str| {
-        let of_group = |at: &usize| {
-            let treatment = &table.study.treatments[*at];
-            treatment.group == group && treatment.role != Role::BaselineTwin
-        };
-        let candidates: Vec<usize> = (0..table.study.treatments.len()).filter(of_group).collect();
-        let over =
-            |one: usize, other: usize| Whole::Speed.d(table, &table.pair(candidates[one], candidates[other]));
-        let name = |at: usize| table.study.treatments[candidates[at]].name.clone();
-        Fastest::of(group, candidates.len(), name, over, table.alpha)
-    };
-    table.study.groups().into_iter().filter_map(of_group).collect()
+    pairs.into_iter().filter_map(|pair| choices::made(setting, pair, speed_over(&table))).collect()
 }
 
 /// The scale factors of a study, with memory and caches.

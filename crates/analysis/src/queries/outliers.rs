@@ -16,15 +16,17 @@ use super::executions::{BlockRun, Done, Executions};
 use super::found::Found;
 use super::plans::{self, Plans};
 use super::types::{Baseline, Change, Outlier, QueryEstimates, Reason, TreatmentQueries};
-use super::words::{grouped, query_list};
+use super::words::query_list;
 use crate::Finding;
 use crate::estimate::{BUSY_FLAG_SHARE, NEIGHBOUR_FLAG_SHARE, STEAL_FLAG_SHARE};
+use crate::groups::grouped;
 use crate::words::{finding, share};
 use std::collections::{BTreeMap, BTreeSet};
 use threadwise_document::numbers::{self, counted, significant};
 use threadwise_document::{Block, Prose, Section, Shown, prose};
 use threadwise_machine::{CpuSet, Topology};
 use threadwise_statistics::{median, per};
+use threadwise_study::QueryExecution;
 
 /// Least multiple of the median for an outlier.
 const MIN_TIMES: f64 = 2.0;
@@ -110,7 +112,7 @@ pub fn outliers(
     for (at, measured) in treatments.iter().enumerate() {
         let mut by_query: BTreeMap<u8, Vec<Execution<'_, '_>>> = BTreeMap::new();
         for one in executions(table, at) {
-            by_query.entry(one.done.execution.query).or_default().push(one);
+            by_query.entry(one.of.query).or_default().push(one);
         }
         single.extend(by_query.values().flat_map(|all| slow(&measured.treatment, plans, at, all)));
         let group = &table.study.treatments[at].group;
@@ -130,7 +132,8 @@ pub fn outliers(
 /// One execution with its surroundings.
 struct Execution<'t, 'a> {
     cell: &'t BlockRun<'a>,
-    done: Done<'a>,
+    of: &'a QueryExecution,
+    elapsed_ns: f64,
     /// Time of its own logical CPUs, scaled to it if its slice is longer.
     total_ns: f64,
     /// Shares of each of [`NEIGHBOURS`]; not a number if unknown.
@@ -141,53 +144,41 @@ struct Execution<'t, 'a> {
 fn executions<'t, 'a>(table: &'t Executions<'a>, at: usize) -> impl Iterator<Item = Execution<'t, 'a>> {
     table.of(at).flat_map(|cell| {
         let assigned: CpuSet = cell.run.cpus.iter().copied().collect();
-        let siblings = table.topology.map_or_else(CpuSet::new, |topology| siblings(&assigned, topology));
-        cell.done.iter().map(move |done| execution(cell, *done, &assigned, &siblings))
+        let known = |topology: &Topology| -> CpuSet {
+            let known = assigned.iter().filter_map(|cpu| topology.cpu(cpu));
+            known.flat_map(|cpu| cpu.siblings.iter()).collect()
+        };
+        let siblings = table.topology.map_or_else(CpuSet::new, known);
+        cell.done.iter().map(move |Done { slice, execution }| {
+            let far = &slice.other_cpus;
+            // Own, left-over and free logical CPUs: busy, stolen, all.
+            let mut sums =
+                [[0.0; 3], [0.0; 3], [far.busy_ns, far.steal_ns, far.total_ns].map(|ns| ns as f64)];
+            for times in &slice.cpu_times {
+                let is_own = assigned.contains(times.cpu);
+                let at = if is_own { 0 } else { 2 - usize::from(siblings.contains(times.cpu)) };
+                let parts = [times.busy_ns, times.steal_ns, times.total_ns];
+                sums[at].iter_mut().zip(parts).for_each(|(sum, part)| *sum += part as f64);
+            }
+            let [[busy, steal, total], left_over, free] = sums;
+            let all = slice.sessions.iter().flat_map(|session| &session.queries);
+            let planning: f64 = all.map(|one| one.planning_ns.unwrap_or(0) as f64).sum();
+            // Time that is not known to be the study's is not known to be another's either.
+            let cpu = Some(slice.cpu_ns()).filter(|cpu| *cpu > 0);
+            let others = cpu.map_or(0.0, |cpu| (busy - cpu as f64 - planning).max(0.0));
+            let share = |above: f64, below: f64| per(above, below).unwrap_or(0.0);
+            let shares = [
+                share(steal, total),
+                share(others, total),
+                share(left_over[0], left_over[2]),
+                cell.neighbour_share.unwrap_or(f64::NAN),
+                share(free[0], free[2]),
+            ];
+            let elapsed_ns = execution.elapsed_ns as f64;
+            let total_ns = total * share(elapsed_ns, slice.window_ns as f64).min(1.0);
+            Execution { cell, of: execution, elapsed_ns, total_ns, shares }
+        })
     })
-}
-
-fn siblings(assigned: &CpuSet, topology: &Topology) -> CpuSet {
-    let known = assigned.iter().filter_map(|cpu| topology.cpu(cpu));
-    known.flat_map(|cpu| cpu.siblings.iter()).collect()
-}
-
-fn execution<'t, 'a>(
-    cell: &'t BlockRun<'a>,
-    done: Done<'a>,
-    assigned: &CpuSet,
-    siblings: &CpuSet,
-) -> Execution<'t, 'a> {
-    let Done { slice, execution } = done;
-    let far = &slice.other_cpus;
-    // Own, left-over and free logical CPUs: busy, stolen, all.
-    let mut sums = [[0.0; 3], [0.0; 3], [far.busy_ns, far.steal_ns, far.total_ns].map(|ns| ns as f64)];
-    for times in &slice.cpu_times {
-        let is_own = assigned.contains(times.cpu);
-        let at = if is_own { 0 } else { 2 - usize::from(siblings.contains(times.cpu)) };
-        let parts = [times.busy_ns, times.steal_ns, times.total_ns];
-        sums[at].iter_mut().zip(parts).for_each(|(sum, part)| *sum += part as f64);
-    }
-    let [[busy, steal, total], left_over, free] = sums;
-    let all = slice.sessions.iter().flat_map(|session| &session.queries);
-    let planning: f64 = all.map(|one| one.planning_ns.unwrap_or(0) as f64).sum();
-    let others = match slice.cpu_ns() {
-        // Time that is not known to be the study's is not known to be another's either.
-        0 => 0.0,
-        cpu => (busy - cpu as f64 - planning).max(0.0),
-    };
-    let share = |above: f64, below: f64| per(above, below).unwrap_or(0.0);
-    Execution {
-        cell,
-        done,
-        total_ns: total * share(execution.elapsed_ns as f64, slice.window_ns as f64).min(1.0),
-        shares: [
-            share(steal, total),
-            share(others, total),
-            share(left_over[0], left_over[2]),
-            cell.neighbour_share.unwrap_or(f64::NAN),
-            share(free[0], free[2]),
-        ],
-    }
 }
 
 /// Usual figures of a query under a treatment: medians over its executions.
@@ -203,25 +194,24 @@ struct Usual<'p> {
 /// Executions of one query under one treatment that took far longer than usual, each with the share of its run's time
 /// in the block that it lost.
 fn slow(treatment: &str, plans: &Plans, at: usize, all: &[Execution<'_, '_>]) -> Vec<(f64, Outlier)> {
-    let (Some(query), true) = (all.first().map(|one| one.done.execution.query), all.len() >= MIN_EXECUTIONS)
-    else {
+    let (Some(query), true) = (all.first().map(|one| one.of.query), all.len() >= MIN_EXECUTIONS) else {
         return Vec::new();
     };
-    let log = |one: &Execution<'_, '_>| (one.done.execution.elapsed_ns as f64).ln();
+    let log = |one: &Execution<'_, '_>| one.elapsed_ns.ln();
     let Some(middle) = median(all.iter().map(log)) else { return Vec::new() };
     let mad = median(all.iter().map(|one| (log(one) - middle).abs())).unwrap_or(0.0);
     let usual_of = |value: &dyn Fn(&Execution<'_, '_>) -> f64| median(all.iter().map(value)).unwrap_or(0.0);
     let usual = Usual {
         elapsed_ns: middle.exp(),
         plan: plans.majority(&[at], query).map(|plan| plans.text(plan)),
-        dop: usual_of(&|one| one.done.execution.dop.map_or(f64::NAN, f64::from)),
+        dop: usual_of(&|one| one.of.dop.map_or(f64::NAN, f64::from)),
         counters: STORAGE.map(|(name, ..)| usual_of(&|one| count(one, name))),
         shares: std::array::from_fn(|share| usual_of(&|one| one.shares[share])),
         clock_mhz: median(all.iter().filter_map(|one| one.cell.clock_mhz)),
     };
     let lost_share = |one: &Execution<'_, '_>| {
         let of_run: f64 = one.cell.done.iter().map(|done| done.execution.elapsed_ns as f64).sum();
-        (one.done.execution.elapsed_ns as f64 - usual.elapsed_ns) / of_run
+        (one.elapsed_ns - usual.elapsed_ns) / of_run
     };
     let is_out = |one: &&Execution<'_, '_>| {
         let above = log(one) - middle;
@@ -229,13 +219,13 @@ fn slow(treatment: &str, plans: &Plans, at: usize, all: &[Execution<'_, '_>]) ->
     };
     let tell = |one: &Execution<'_, '_>| {
         let times = (log(one) - middle).exp();
-        let (block, Why { reason, cause, text: why }) = (one.cell.run.block, why_slow(one, &usual));
+        let (block, (reason, cause, why)) = (one.cell.run.block, why_slow(one, &usual));
         let figure = |ns: f64| Prose::figure(numbers::nanoseconds(ns));
         let text = prose!(
             "Q{} under {} took {} in block {}, {} times its median of {}: {}.",
             u32::from(query),
             treatment,
-            figure(one.done.execution.elapsed_ns as f64),
+            figure(one.elapsed_ns),
             block,
             significant(times, 2),
             figure(usual.elapsed_ns),
@@ -270,7 +260,11 @@ fn apart(
         if !is_apart || !times.is_finite() || times.ln().abs() < MIN_APART.max(floor).ln() {
             return None;
         }
-        let Why { reason, cause, text: why } = why_apart(table, at, *query, measured, baseline, times);
+        let (reason, cause, why) =
+            why_apart(table, at, *query, measured, baseline, times).unwrap_or_else(|| {
+                let text = "plan, threads, reads, spills and steal do not explain it";
+                (Reason::Unexplained, "unexplained", text.into())
+            });
         let text = prose!(
             "Q{} under {} has {} of the baseline's speed, all queries {}: {}.",
             u32::from(*query),
@@ -285,53 +279,40 @@ fn apart(
     measured.queries.iter().filter_map(tell).collect()
 }
 
-/// Reason for an outlier.
-struct Why {
-    /// Of which kind.
-    reason: Reason,
-    /// In a few words without figures.
-    cause: &'static str,
-    /// With the figures that it is based on.
-    text: Prose,
-}
-
-impl Why {
-    fn new(reason: Reason, cause: &'static str, text: impl Into<Prose>) -> Self {
-        Self { reason, cause, text: text.into() }
-    }
-}
+/// Reason for an outlier: of which kind, in a few words without figures, and with the figures that it is based on.
+type Why = (Reason, &'static str, Prose);
 
 /// Why one execution took longer than usual.
 fn why_slow(one: &Execution<'_, '_>, usual: &Usual<'_>) -> Why {
-    let times = one.done.execution.elapsed_ns as f64 / usual.elapsed_ns;
+    let times = one.elapsed_ns / usual.elapsed_ns;
     other_plan(one, usual)
         .or_else(|| fewer_threads(one, usual, times))
         .or_else(|| storage(STORAGE.map(|(name, ..)| count(one, name)), usual.counters, true, ["", "mostly"]))
         .or_else(|| neighbour(one, usual))
         .or_else(|| lower_clock(one, usual, times))
-        .unwrap_or_else(|| Why::new(Reason::Unexplained, "unexplained", "nothing measured explains it"))
+        .unwrap_or_else(|| (Reason::Unexplained, "unexplained", "nothing measured explains it".into()))
 }
 
 fn other_plan(one: &Execution<'_, '_>, usual: &Usual<'_>) -> Option<Why> {
-    let plan = one.done.execution.plan.as_deref().and_then(plans::bare)?;
+    let plan = one.of.plan.as_deref().and_then(plans::bare)?;
     let text = match plans::change(usual.plan?, &plan) {
         Change::Different => "another plan than its usual one",
         Change::ParallelOnly => "its usual plan with other operators between threads",
         Change::Same | Change::Unknown => return None,
     };
-    Some(Why::new(Reason::Plan, text, text))
+    Some((Reason::Plan, text, text.into()))
 }
 
 /// With n of m threads it takes at most m/n times as long.
 fn fewer_threads(one: &Execution<'_, '_>, usual: &Usual<'_>, times: f64) -> Option<Why> {
-    let dop = f64::from(one.done.execution.dop?);
+    let dop = f64::from(one.of.dop?);
     let is_cause = dop < usual.dop && usual.dop / dop - 1.0 >= EXPLAINS_SHARE * (times - 1.0);
-    let text = || format!("{dop} took part in it, usually {} do", usual.dop);
-    is_cause.then(|| Why::new(Reason::Dop, "fewer threads took part than usual", text()))
+    let text = || format!("{dop} took part in it, usually {} do", usual.dop).into();
+    is_cause.then(|| (Reason::Dop, "fewer threads took part than usual", text()))
 }
 
 fn count(one: &Execution<'_, '_>, name: &str) -> f64 {
-    one.done.execution.counters.get(name).copied().unwrap_or(0) as f64
+    one.of.counters.get(name).copied().unwrap_or(0) as f64
 }
 
 /// More reads or spills make no execution faster, and fewer make none slower. `words` follow the amount now, and
@@ -341,7 +322,7 @@ fn storage(now: [f64; 4], usual: [f64; 4], is_slow: bool, words: [&str; 2]) -> O
         let (more, less) = if is_slow { (now, usual) } else { (usual, now) };
         let [now, usual] = [now, usual].map(|value| amount(name, value));
         let text = || prose!("it {} {}{} {}", *verb, now, words.join(", "), usual);
-        (more - less >= *least && more >= MANY_TIMES * less).then(|| Why::new(Reason::Io, cause, text()))
+        (more - less >= *least && more >= MANY_TIMES * less).then(|| (Reason::Io, *cause, text()))
     })
 }
 
@@ -354,7 +335,7 @@ fn amount(name: &str, amount: f64) -> Prose {
 }
 
 fn neighbour(one: &Execution<'_, '_>, usual: &Usual<'_>) -> Option<Why> {
-    let excess_ns = one.done.execution.elapsed_ns as f64 - usual.elapsed_ns;
+    let excess_ns = one.elapsed_ns - usual.elapsed_ns;
     let shares = one.shares.into_iter().zip(usual.shares);
     NEIGHBOURS.iter().zip(shares).find_map(|((cause, what, limit, takes_time), (now, usual))| {
         let is_cause = match takes_time {
@@ -363,7 +344,7 @@ fn neighbour(one: &Execution<'_, '_>, usual: &Usual<'_>) -> Option<Why> {
             false => now >= MANY_TIMES * usual,
         };
         let text = || prose!("{} {}, usually {}", *what, share(now), share(usual));
-        (now > *limit && is_cause).then(|| Why::new(Reason::Neighbour, cause, text()))
+        (now > *limit && is_cause).then(|| (Reason::Neighbour, *cause, text()))
     })
 }
 
@@ -371,11 +352,10 @@ fn lower_clock(one: &Execution<'_, '_>, usual: &Usual<'_>, times: f64) -> Option
     let (now, usual) = one.cell.clock_mhz.zip(usual.clock_mhz)?;
     let mhz = |value: f64| significant(value, 3);
     let text = || prose!("the clock was {} MHz in that block, usually {}", mhz(now), mhz(usual));
-    ((usual / now).ln() >= EXPLAINS_SHARE * times.ln())
-        .then(|| Why::new(Reason::Clock, "a lower clock", text()))
+    ((usual / now).ln() >= EXPLAINS_SHARE * times.ln()).then(|| (Reason::Clock, "a lower clock", text()))
 }
 
-/// Why a query gained more or less than all together.
+/// Why a query gained more or less than all together; `None` if nothing explains it.
 fn why_apart(
     table: &Executions<'_>,
     at: usize,
@@ -383,38 +363,29 @@ fn why_apart(
     measured: &TreatmentQueries,
     baseline: &TreatmentQueries,
     times: f64,
-) -> Why {
-    let estimates = measured.queries.get(&query).zip(baseline.queries.get(&query));
-    let of_plan_and_counters = estimates.and_then(|(now, was)| {
+) -> Option<Why> {
+    let (now, was) = (measured.queries.get(&query)?, baseline.queries.get(&query)?);
+    if now.plan_change == Change::Different {
         let text = "another plan than the baseline's";
-        (now.plan_change == Change::Different)
-            .then(|| Why::new(Reason::Plan, text, text))
-            .or_else(|| serial(now, measured, times))
-            .or_else(|| {
-                let counters = |one: &QueryEstimates| {
-                    STORAGE.map(|(name, ..)| one.counters.get(name).copied().unwrap_or(0.0))
-                };
-                let words = [" per execution", "under the baseline"];
-                storage(counters(now), counters(was), times < 1.0, words)
-            })
-    });
-    let steal = |side: &[usize]| {
-        let all = side.iter().flat_map(|at| executions(table, *at));
-        let of_query = all.filter(|one| one.done.execution.query == query);
-        median(of_query.map(|one| one.shares[0])).unwrap_or(0.0)
-    };
+        return Some((Reason::Plan, text, text.into()));
+    }
+    let counters =
+        |one: &QueryEstimates| STORAGE.map(|(name, ..)| one.counters.get(name).copied().unwrap_or(0.0));
+    let words = [" per execution", "under the baseline"];
+    let why =
+        serial(now, measured, times).or_else(|| storage(counters(now), counters(was), times < 1.0, words));
+    if why.is_some() || times >= 1.0 {
+        return why;
+    }
     // Steal lengthens a query by about its own share.
-    let of_steal = || {
-        let (now, was) = (steal(&[at]), steal(&table.below(at)));
-        let is_cause = now > STEAL_FLAG_SHARE && now - was >= EXPLAINS_SHARE * -times.ln();
-        let text = || prose!("steal {} of the time, and {} under the baseline", share(now), share(was));
-        is_cause.then(|| Why::new(Reason::Neighbour, STEAL, text()))
-    };
-    let is_slower = estimates.is_some() && times < 1.0;
-    of_plan_and_counters.or_else(|| is_slower.then(of_steal)?).unwrap_or_else(|| {
-        let text = "plan, threads, reads, spills and steal do not explain it";
-        Why::new(Reason::Unexplained, "unexplained", text)
-    })
+    let [now, was] = [vec![at], table.below(at)].map(|side| {
+        let all = side.iter().flat_map(|at| executions(table, *at));
+        let of_query = all.filter(|one| one.of.query == query);
+        median(of_query.map(|one| one.shares[0])).unwrap_or(0.0)
+    });
+    let is_cause = now > STEAL_FLAG_SHARE && now - was >= EXPLAINS_SHARE * -times.ln();
+    let text = || prose!("steal {} of the time, and {} under the baseline", share(now), share(was));
+    is_cause.then(|| (Reason::Neighbour, STEAL, text()))
 }
 
 /// A slow query on fewer threads than its treatment requested, if others had them.
@@ -422,9 +393,9 @@ fn serial(estimates: &QueryEstimates, measured: &TreatmentQueries, times: f64) -
     let (asked, most) = measured.dop.zip(estimates.dop_max)?;
     let others_had_more =
         measured.queries.values().any(|other| other.dop_max.is_some_and(|other| other > most));
-    let text = || format!("at most {most} of the {asked} requested threads took part");
+    let text = || format!("at most {most} of the {asked} requested threads took part").into();
     (times < 1.0 && most < asked && others_had_more)
-        .then(|| Why::new(Reason::Dop, "fewer threads took part than requested", text()))
+        .then(|| (Reason::Dop, "fewer threads took part than requested", text()))
 }
 
 /// Outliers with the likeliest reasons; executions that share block and cause are together. `None` without any. Queries
@@ -452,10 +423,8 @@ pub fn finding_of(found: Found<'_>) -> Option<Finding> {
     }
     let single = single.into_iter().flat_map(|(_, group)| group);
     let shown: Vec<&Outlier> = single.chain(whole.into_iter().flat_map(|(_, group)| group)).collect();
-    match all - shown.len() {
-        0 => {}
-        1 => sentences.push("1 smaller outlier.".into()),
-        more => sentences.push(prose!("{} smaller outliers.", more)),
+    if let more @ 1.. = all - shown.len() {
+        sentences.push(format!("{}.", counted(more, "smaller outlier")).into());
     }
     let mut names: Vec<&str> = shown.iter().map(|one| one.treatment.as_str()).collect();
     names.sort_unstable();

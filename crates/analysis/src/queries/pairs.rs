@@ -7,12 +7,12 @@
 
 use super::executions::{Executions, Pair};
 use super::found::{
-    Found, MAX_SHOWN, NamedRatio, PLAN_SIGN, bare, by_query, headed, judged, speed, with_sign,
+    Found, MAX_SHOWN, NamedRatio, PLAN_SIGN, bare, by_query, judged, or_none, speed, with_sign,
 };
 use super::plans::Plans;
-use super::ratios::{self, together};
+use super::ratios::contrasts;
 use super::types::{Change, ComparedQuery, QueryComparison};
-use super::words::{query_name, query_names};
+use super::words::{if_any, query_name, query_names};
 use crate::estimate::Sides;
 use crate::findings::machine::has_allowed_siblings;
 use crate::findings::smt;
@@ -20,7 +20,7 @@ use crate::words::{finding, names};
 use crate::{Estimate, Finding};
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
-use threadwise_document::{Block, Cell, Column, Prose, Section, Shown, Table, prose};
+use threadwise_document::{Block, Cell, Column, Section, Shown, Table, prose};
 use threadwise_study::Comparison;
 
 /// Kinds of comparisons that are reported elsewhere.
@@ -48,13 +48,13 @@ pub fn comparisons(table: &Executions<'_>, plans: &Plans) -> Vec<QueryComparison
     };
     let (named, pairs): (Vec<&Comparison>, Vec<Pair>) =
         placed.filter_map(|named| Some((named, pair(named)?))).unzip();
-    let all = named.into_iter().zip(&pairs).zip(together(table, &pairs));
-    let each = all.map(|((named, pair), ratios)| QueryComparison {
+    let all = named.into_iter().zip(&pairs).zip(contrasts(table, plans, &pairs));
+    let each = all.map(|((named, pair), (ratios, queries))| QueryComparison {
         name: named.name.clone(),
         kind: named.kind.clone(),
         treatment: named.treatment.clone(),
         baseline: named.baseline.first().cloned().unwrap_or_default(),
-        queries: ratios::queries(table, plans, pair),
+        queries,
         changed: pair.changed.iter().copied().collect(),
         ratios,
     });
@@ -88,10 +88,7 @@ fn of_kind(found: Found<'_>, kind: &str, text: &str) -> Option<Finding> {
     estimates.truncate(MAX_SHOWN);
     let clauses = judged(estimates.iter().map(|one| NamedRatio::of(&one.name, &one.ratio, "")))?;
     let what = if found.queries.is_throughput { "queries per hour" } else { "geometric mean" };
-    let more = match all - estimates.len() {
-        0 => String::new(),
-        more => format!("; {more} more in the table"),
-    };
+    let more = if_any("; ", all - estimates.len(), " more in the table");
     Some(finding(kind, prose!("{} ({}): {}{}.", text, what, clauses, more), &names(&estimates)))
 }
 
@@ -137,7 +134,7 @@ fn totals(pairs: &[QueryComparison]) -> Table {
         }
         cells
     };
-    headed("Pairs, all queries together", pairs.iter().map(row))
+    Table::headed("Pairs, all queries together", pairs.iter().map(row))
 }
 
 /// One row per query, one column per pair; for the page, since a terminal shows every treatment's queries already.
@@ -145,13 +142,11 @@ fn across(found: Found<'_>, caption: &str, cell: impl Fn(&ComparedQuery) -> Cell
     let pairs = &found.queries.comparisons;
     let columns: Vec<(String, &QueryComparison)> =
         pairs.iter().map(|pair| (pair.name.clone(), pair)).collect();
-    let sign: Prose = match pairs.iter().any(|pair| !pair.changed.is_empty()) {
-        true => prose!("; {}: another plan", PLAN_SIGN),
-        false => Prose::default(),
-    };
+    let is_any = pairs.iter().any(|pair| !pair.changed.is_empty());
+    let sign = if is_any { format!("; {PLAN_SIGN}: another plan") } else { String::new() };
     let rows = found.queries.numbers.iter().map(|query| (query_name(*query), *query));
     by_query(prose!("{}{}", caption, sign), &columns, rows, |pair, number| {
         let query = pair.queries.iter().find(|query| query.query == number);
-        query.map_or_else(Cell::none, |query| with_sign(cell(query), query.plan_change))
+        or_none(query.map(|query| with_sign(cell(query), query.plan_change)))
     })
 }

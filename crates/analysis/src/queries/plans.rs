@@ -7,11 +7,11 @@
 use super::executions::{Executions, Pair};
 use super::found::{Found, MAX_QUERIES};
 use super::types::{Change, Estimated, Plan, PlanChange, Queries, is_different};
-use super::words::{query_list, query_name, query_names, short};
+use super::words::{cut_short, if_any, query_list, query_name, query_names};
 use crate::Finding;
 use crate::words::finding;
 use std::collections::{BTreeMap, BTreeSet};
-use threadwise_document::numbers::{grouped, significant};
+use threadwise_document::numbers::{capital, grouped, significant};
 use threadwise_document::{Block, Difference, Fold, Prose, Section, Shown, SideLine, Sides, prose};
 use threadwise_study::{operator_and_estimates, without_estimates};
 
@@ -116,19 +116,20 @@ impl Plans {
         let treatments = |query: u8| table.compared().map(move |at| (query, at));
         for (query, at) in table.numbers.iter().copied().flat_map(treatments) {
             let [below, top] = [table.below(at), vec![at]].map(|side| self.majority(&side, query));
-            let Some((baseline, other)) = below.zip(top) else { continue };
-            let is_same =
-                |one: &&mut PlanChange| (one.query, one.baseline, one.other) == (query, baseline, other);
-            let treatment = table.study.treatments[at].name.clone();
-            match (changes.iter_mut().find(is_same), self.change(below, top)) {
-                (Some(known), _) => known.treatments.push(treatment),
-                (None, Change::Same) => {}
-                (None, change) => {
-                    let lines = side_by_side(self.text(baseline), self.text(other));
-                    let treatments = vec![treatment];
-                    changes.push(PlanChange { query, baseline, other, treatments, change, lines });
-                }
+            let (Some((baseline, other)), change) = (below.zip(top), self.change(below, top)) else {
+                continue;
+            };
+            if change == Change::Same {
+                continue;
             }
+            let place = (query, baseline, other);
+            let known = changes.iter().position(|one| (one.query, one.baseline, one.other) == place);
+            let known = known.unwrap_or_else(|| {
+                let lines = side_by_side(self.text(baseline), self.text(other));
+                changes.push(PlanChange { query, baseline, other, treatments: Vec::new(), change, lines });
+                changes.len() - 1
+            });
+            changes[known].treatments.push(table.study.treatments[at].name.clone());
         }
         changes
     }
@@ -146,9 +147,8 @@ pub fn section(found: Found<'_>) -> Option<Section> {
         format!("{}: {} in {names}", query_name(change.query), instead(change)).into()
     };
     let mut lines: Vec<Prose> = different.iter().map(line).collect();
-    if !parallel.is_empty() {
-        lines.push(prose!("the same plan, only run in parallel: {}", &folded));
-    }
+    let of_parallel = || format!("the same plan, only run in parallel: {folded}");
+    lines.extend((!parallel.is_empty()).then(|| of_parallel().into()));
     let mut left = MAX_LINES;
     let mut fits = |change: &&&PlanChange| {
         let rest = left.checked_sub(change.lines.len());
@@ -165,11 +165,8 @@ pub fn section(found: Found<'_>) -> Option<Section> {
         Fold { title, sides: vec![sides(found, change)], ..Fold::default() }
     };
     let mut folds: Vec<Fold> = shown.into_iter().map(fold).collect();
-    folds.extend((!plans.is_empty()).then(|| Fold {
-        title: format!("The same plan, only run in parallel: {folded}"),
-        sides: plans,
-        ..Fold::default()
-    }));
+    let title = capital(&of_parallel());
+    folds.extend((!plans.is_empty()).then(|| Fold { title, sides: plans, ..Fold::default() }));
     let mut blocks = vec![
         Block::Text(about(found), Shown::Page),
         Block::Text(prose!("plan changes; both plans side by side: HTML report, --json"), Shown::Terminal),
@@ -207,7 +204,7 @@ fn about(found: Found<'_>) -> Prose {
 /// What the other plan has in place of the baseline's, by the first operators that differ: `HASH_JOIN (…) instead of
 /// NESTED_LOOP_JOIN (…)`.
 fn instead(change: &PlanChange) -> String {
-    let cut = |line: &str| short(line, MAX_OPERATOR);
+    let cut = |line: &str| cut_short(line, MAX_OPERATOR);
     let (other, left) = change.operators();
     match (other.map(cut), left.map(cut)) {
         (Some(other), Some(left)) => format!("{other} instead of {left}"),
@@ -223,10 +220,11 @@ fn sides(found: Found<'_>, change: &PlanChange) -> Sides {
     let estimates = |at: usize| plan(at).map_or(&[][..], |plan| &plan.estimates).iter();
     let (mut of_left, mut of_right) = (estimates(change.baseline), estimates(change.other));
     let rows = change.lines.iter().map(|lines| {
-        let [mut left, mut right] = row(lines);
-        left.text += &lines.0.as_ref().and(of_left.next()).map_or(String::new(), estimated);
-        right.text += &lines.1.as_ref().and(of_right.next()).map_or(String::new(), estimated);
-        [left, right]
+        let differs = is_different(lines);
+        [
+            side_line(&lines.0, differs.then_some(('−', Difference::Gone)), &mut of_left),
+            side_line(&lines.1, differs.then_some(('+', Difference::New)), &mut of_right),
+        ]
     });
     Sides {
         left: format!("{}, baseline: plan {}", query_name(change.query), name(change.baseline)),
@@ -245,40 +243,38 @@ fn estimated(estimates: &Estimated) -> String {
     if words.is_empty() { String::new() } else { format!(" · {}", words.join(", ")) }
 }
 
-fn row(row: &(Option<String>, Option<String>)) -> [SideLine; 2] {
-    let ((left, other), differs) = (row, is_different(row));
-    let line = |line: &Option<String>, sign: char, class: Difference| match line {
-        None => SideLine::default(),
-        // An operator that only moves rows does not change the plan.
-        Some(line) if line.trim_start().starts_with("~ ") => {
-            SideLine { class: Difference::Moves, text: format!("  {line}") }
-        }
-        Some(line) if differs => SideLine { class, text: format!("{sign} {line}") },
-        Some(line) => SideLine { class: Difference::Same, text: format!("  {line}") },
+/// A line of one side with the next of its estimates, and with a sign if the sides differ there.
+fn side_line<'e>(
+    line: &Option<String>,
+    differs: Option<(char, Difference)>,
+    estimates: &mut impl Iterator<Item = &'e Estimated>,
+) -> SideLine {
+    let estimate = estimates.next();
+    let Some(line) = line else { return SideLine::default() };
+    // An operator that only moves rows does not change the plan.
+    let (sign, class) = match differs {
+        _ if line.trim_start().starts_with(MOVES_ROWS) => (' ', Difference::Moves),
+        differs => differs.unwrap_or((' ', Difference::Same)),
     };
-    [line(left, '−', Difference::Gone), line(other, '+', Difference::New)]
+    SideLine { class, text: format!("{sign} {line}{}", estimate.map_or(String::new(), estimated)) }
 }
 
 /// Plans other than the baseline's; `None` if all known plans are the same.
 pub fn finding_of(found: Found<'_>) -> Option<Finding> {
     let different: Vec<&PlanChange> =
         found.queries.changes.iter().filter(|change| change.change == Change::Different).collect();
-    let mut sentences = Vec::new();
-    if let Some(first) = different.first() {
-        let hold = match found.facts.study.properties().holds_plans {
-            true => ": hold_plan=true separates them",
-            false => "",
-        };
-        let (changed, example) = (found.queries.changed(), example(first));
-        let clauses = match changed.as_slice() {
-            [_] => example,
-            all => format!("{}, such as {example}", query_list(all.iter().copied(), MAX_QUERIES)),
-        };
-        sentences.push(format!(
+    let sentence = different.first().map(|first| {
+        let is_held = found.facts.study.properties().holds_plans;
+        let hold = if is_held { ": hold_plan=true separates them" } else { "" };
+        let (changed, mut clauses) = (found.queries.changed(), example(first));
+        if changed.len() > 1 {
+            clauses = format!("{}, such as {clauses}", query_list(changed, MAX_QUERIES));
+        }
+        format!(
             "Another plan than the baseline's: {clauses}. Such ratios are of plan and hardware together{hold}."
-        ));
-    }
-    sentences.extend(unstable(found.queries));
+        )
+    });
+    let sentences: Vec<String> = sentence.into_iter().chain(unstable(found.queries)).collect();
     let mut names: Vec<&str> =
         different.iter().flat_map(|change| change.treatments.iter().map(String::as_str)).collect();
     names.sort_unstable();
@@ -287,9 +283,8 @@ pub fn finding_of(found: Found<'_>) -> Option<Finding> {
 
 /// `Q15 under all d8 (HASH_JOIN … instead of NESTED_LOOP …)`.
 fn example(change: &PlanChange) -> String {
-    let (first, more) = (change.treatments.first(), change.treatments.len().saturating_sub(1));
-    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-    let first = first.map_or("", String::as_str);
+    let more = if_any(" and ", change.treatments.len().saturating_sub(1), " more");
+    let first = change.treatments.first().map_or("", String::as_str);
     format!("{} under {first}{more} ({})", query_name(change.query), instead(change))
 }
 
@@ -323,10 +318,7 @@ fn estimates(text: &str) -> Vec<Estimated> {
     };
     let lines = text.lines().filter(|line| !operator_and_estimates(line).0.trim().is_empty());
     let all: Vec<Estimated> = lines.map(of_line).collect();
-    match all.iter().any(|one| *one != Estimated::default()) {
-        true => all,
-        false => Vec::new(),
-    }
+    if all.iter().any(|one| *one != Estimated::default()) { all } else { Vec::new() }
 }
 
 /// Short name of a plan, the same wherever the plan is seen, but not unique: eight hexadecimal digits of FNV-1a, of the
@@ -381,55 +373,54 @@ pub fn side_by_side(one: &str, other: &str) -> Vec<(Option<String>, Option<Strin
     let visible = |text: &'_ str| -> Vec<String> {
         text.lines().filter(|line| !line.trim().is_empty()).map(|line| line.trim_end().to_owned()).collect()
     };
-    let (one, other) = (visible(one), visible(other));
-    let is_equal = |a: &String, b: &String| a.trim() == b.trim();
-    let both = |a: &String, b: &String| (Some(a.clone()), Some(b.clone()));
-    let before = one.iter().zip(&other).take_while(|(a, b)| is_equal(a, b)).count();
-    let most = one.len().min(other.len()) - before;
-    let after =
-        one.iter().rev().zip(other.iter().rev()).take(most).take_while(|(a, b)| is_equal(a, b)).count();
-    let (left, right) = (&one[before..one.len() - after], &other[before..other.len() - after]);
-    let mut rows: Vec<_> = one[..before].iter().zip(&other).map(|(a, b)| both(a, b)).collect();
-    rows.extend(aligned(left, right));
-    rows.extend(one[one.len() - after..].iter().zip(&other[other.len() - after..]).map(|(a, b)| both(a, b)));
+    let (left, right) = (visible(one), visible(other));
+    let (mut rows, mut from) = (Vec::new(), (0, 0));
+    for (a, b) in equal_lines(&left, &right).into_iter().chain([(left.len(), right.len())]) {
+        rows.extend(beside(&left[from.0..a], &right[from.1..b]));
+        rows.extend(left.get(a).zip(right.get(b)).map(|(a, b)| (Some(a.clone()), Some(b.clone()))));
+        from = (a + 1, b + 1);
+    }
     rows
 }
 
-/// Alignment by the longest common subsequence.
-fn aligned(left: &[String], right: &[String]) -> Vec<(Option<String>, Option<String>)> {
-    let width = right.len() + 1;
-    if (left.len() + 1).saturating_mul(width) > MAX_CELLS {
-        return beside(left, right);
-    }
+/// Indexes of lines that are equal: those before the first difference and after the last, and between them the longest
+/// common subsequence.
+fn equal_lines(left: &[String], right: &[String]) -> Vec<(usize, usize)> {
     let is_equal = |a: usize, b: usize| left[a].trim() == right[b].trim();
-    // length[a * width + b]: of the longest common subsequence of left from a on and right from b on.
-    let mut length = vec![0_u32; (left.len() + 1) * width];
-    for a in (0..left.len()).rev() {
-        for b in (0..right.len()).rev() {
-            length[a * width + b] = match is_equal(a, b) {
-                true => length[(a + 1) * width + b + 1] + 1,
-                false => length[(a + 1) * width + b].max(length[a * width + b + 1]),
-            };
+    let most = left.len().min(right.len());
+    let before = (0..most).take_while(|at| is_equal(*at, *at)).count();
+    let is_equal_behind = |at: &usize| is_equal(left.len() - at, right.len() - at);
+    let after = (1..=most - before).take_while(is_equal_behind).count();
+    let [ends, other_ends] = [left.len() - after, right.len() - after];
+    let width = other_ends + 1 - before;
+    let at = |a: usize, b: usize| (a - before) * width + b - before;
+    let mut all: Vec<(usize, usize)> = (0..before).map(|at| (at, at)).collect();
+    if (ends + 1 - before).saturating_mul(width) <= MAX_CELLS {
+        // By place: length of the longest common subsequence of left from a on and right from b on.
+        let mut length = vec![0_u32; (ends + 1 - before) * width];
+        for a in (before..ends).rev() {
+            for b in (before..other_ends).rev() {
+                length[at(a, b)] = match is_equal(a, b) {
+                    true => length[at(a + 1, b + 1)] + 1,
+                    false => length[at(a + 1, b)].max(length[at(a, b + 1)]),
+                };
+            }
+        }
+        let (mut a, mut b) = (before, before);
+        while a < ends && b < other_ends {
+            let is_left = length[at(a + 1, b)] >= length[at(a, b + 1)];
+            match is_equal(a, b) {
+                true => {
+                    all.push((a, b));
+                    (a, b) = (a + 1, b + 1);
+                }
+                false if is_left => a += 1,
+                false => b += 1,
+            }
         }
     }
-    let (mut a, mut b) = (0, 0);
-    // Start of the lines that only one side has.
-    let (mut from_a, mut from_b) = (0, 0);
-    let mut rows = Vec::new();
-    while a < left.len() && b < right.len() {
-        if is_equal(a, b) {
-            rows.extend(beside(&left[from_a..a], &right[from_b..b]));
-            rows.push((Some(left[a].clone()), Some(right[b].clone())));
-            (a, b) = (a + 1, b + 1);
-            (from_a, from_b) = (a, b);
-        } else if length[(a + 1) * width + b] >= length[a * width + b + 1] {
-            a += 1;
-        } else {
-            b += 1;
-        }
-    }
-    rows.extend(beside(&left[from_a..], &right[from_b..]));
-    rows
+    all.extend((ends..left.len()).zip(other_ends..));
+    all
 }
 
 /// Different lines of one place side by side, in order. Operators that only move rows are alone: they correspond to no

@@ -8,14 +8,10 @@ use super::executions::{Executions, Pair, Quantity};
 use super::plans::Plans;
 use super::types::{ComparedQuery, Together};
 use crate::estimate::member::floor_of;
-use crate::estimate::{Rule, judge, judge_many};
+use crate::estimate::{Judgeable, judge_known, judge_many, means};
 use crate::{Direction, Ratio};
 use std::collections::BTreeMap;
-use threadwise_statistics::{MeanEstimate, correlation, moderated};
-
-/// One ratio before it is judged: the mean of d, which is above 0 for a ratio above 1, and the A/A result of the same
-/// quantity, in logarithms; `None` if unknown.
-pub type Member = (MeanEstimate, Option<f64>);
+use threadwise_statistics::{MeanEstimate, moderated};
 
 /// Quantity of all queries together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,23 +29,24 @@ pub enum Whole {
 }
 
 impl Whole {
+    const ALL: [Self; 5] =
+        [Self::Speed, Self::Geometric, Self::Cpu, Self::SpeedSamePlans, Self::GeometricSamePlans];
+
     /// d by block; above 0 is faster, for CPU more.
     pub fn d(self, table: &Executions<'_>, pair: &Pair) -> Vec<f64> {
         let rest: Vec<u8> =
             table.asked.iter().copied().filter(|query| !pair.changed.contains(query)).collect();
         match self {
             Self::Speed => table.number(pair, |cell| Some(cell.total?.per_h().ln())),
-            Self::Geometric => table.queries(&pair.turned(), &table.asked),
+            Self::Geometric => table.queries(pair, &table.asked, Quantity::Elapsed),
             Self::Cpu => table.number(pair, |cell| {
                 let total = cell.total?;
                 Some((total.cpu_s? / total.queries).ln())
             }),
             _ if pair.changed.is_empty() => Vec::new(),
             Self::SpeedSamePlans if table.is_throughput => Vec::new(),
-            Self::SpeedSamePlans => {
-                table.number(&pair.turned(), |cell| Some(cell.sum(&rest)?.elapsed_s.ln()))
-            }
-            Self::GeometricSamePlans => table.queries(&pair.turned(), &rest),
+            Self::SpeedSamePlans => table.number(pair, |cell| Some(-cell.sum(&rest)?.elapsed_s.ln())),
+            Self::GeometricSamePlans => table.queries(pair, &rest, Quantity::Elapsed),
         }
     }
 
@@ -64,25 +61,17 @@ pub fn floor(table: &Executions<'_>, pair: &Pair, d: impl Fn(&Pair) -> Vec<f64>)
 }
 
 /// One ratio of all queries together, pair by pair; `None` if a pair has no block.
-pub fn members(table: &Executions<'_>, pairs: &[Pair], whole: Whole) -> Vec<Option<Member>> {
+pub fn members(table: &Executions<'_>, pairs: &[Pair], whole: Whole) -> Vec<Option<Judgeable>> {
     let d = |pair: &Pair| whole.d(table, pair);
     let member = |pair: &Pair| Some((MeanEstimate::of(&d(pair))?, floor(table, pair, d)));
     pairs.iter().map(member).collect()
 }
 
-/// Judges a family, of which some members may have no block: ratios in their members' order.
-pub fn judged(members: &[Option<Member>], rule: Rule) -> Vec<Option<Ratio>> {
-    let known: Vec<Member> = members.iter().flatten().copied().collect();
-    let mut ratios = judge(&known, rule).into_iter();
-    members.iter().map(|member| member.and_then(|_| ratios.next())).collect()
-}
-
 /// All queries together, pair by pair: each kind of ratio is one family over the pairs.
 pub fn together(table: &Executions<'_>, pairs: &[Pair]) -> Vec<Together> {
     let family =
-        |whole: Whole| judged(&members(table, pairs, whole), table.rule(whole.direction())).into_iter();
-    let [mut speed, mut geometric, mut cpu] = [Whole::Speed, Whole::Geometric, Whole::Cpu].map(family);
-    let [mut speed_same, mut geometric_same] = [Whole::SpeedSamePlans, Whole::GeometricSamePlans].map(family);
+        |whole: Whole| judge_known(&members(table, pairs, whole), table.rule(whole.direction())).into_iter();
+    let [mut speed, mut geometric, mut cpu, mut speed_same, mut geometric_same] = Whole::ALL.map(family);
     let of_pair = |_: &Pair| Together {
         speed: speed.next().flatten(),
         geometric: geometric.next().flatten(),
@@ -94,31 +83,36 @@ pub fn together(table: &Executions<'_>, pairs: &[Pair]) -> Vec<Together> {
 }
 
 /// The queries of one comparison that have a block, with one coefficient for the correlation of blocks and variances
-/// shrunk across them; times inverted to speeds.
-pub fn query_members(table: &Executions<'_>, pair: &Pair, quantity: Quantity) -> BTreeMap<u8, Member> {
-    let twins = table.twins(pair);
-    let top = if quantity == Quantity::Elapsed { pair.turned() } else { pair.clone() };
+/// shrunk across them.
+pub fn query_members(table: &Executions<'_>, pair: &Pair, quantity: Quantity) -> BTreeMap<u8, Judgeable> {
     let d = |pair: &Pair| -> Vec<Vec<f64>> {
-        table.numbers.iter().map(|query| table.query(pair, *query, quantity)).collect()
+        table.numbers.iter().map(|query| table.queries(pair, &[*query], quantity)).collect()
     };
-    let (series, noise) = (d(&top), d(&twins));
-    let every: Vec<&[f64]> = series.iter().chain(&noise).map(Vec::as_slice).collect();
-    let common = correlation::common(&every);
-    let mean = |d: &Vec<f64>| MeanEstimate::correlated(d, correlation::of_one(d, common));
-    let known = table.numbers.iter().zip(&noise).zip(&series);
-    let known: Vec<_> = known.filter_map(|(query, d)| Some((query, mean(d)?))).collect();
+    let (series, noise) = (d(pair), d(&table.twins(pair)));
+    let known = table.numbers.iter().zip(&noise).zip(means(&series, &noise));
+    let known: Vec<_> = known.filter_map(|(query, mean)| Some((query, mean?))).collect();
     let means: Vec<MeanEstimate> = known.iter().map(|(_, mean)| *mean).collect();
     let floor = |noise: &[f64]| floor_of(MeanEstimate::of(noise), table.alpha);
     let members = known.iter().zip(moderated(&means));
     members.map(|(((query, noise), _), mean)| (**query, (mean, floor(noise)))).collect()
 }
 
+/// Each pair: all queries together, and query by query.
+pub fn contrasts(
+    table: &Executions<'_>,
+    plans: &Plans,
+    pairs: &[Pair],
+) -> Vec<(Together, Vec<ComparedQuery>)> {
+    let each = pairs.iter().map(|pair| queries(table, plans, pair));
+    together(table, pairs).into_iter().zip(each).collect()
+}
+
 /// The queries of one comparison, judged together.
-pub fn queries(table: &Executions<'_>, plans: &Plans, pair: &Pair) -> Vec<ComparedQuery> {
+fn queries(table: &Executions<'_>, plans: &Plans, pair: &Pair) -> Vec<ComparedQuery> {
     let judged = |quantity: Quantity, direction: Direction| {
-        let members = query_members(table, pair, quantity);
-        let family: Vec<Member> = members.values().copied().collect();
-        members.into_keys().zip(judge_many(&family, table.rule(direction)))
+        let (queries, family): (Vec<u8>, Vec<Judgeable>) =
+            query_members(table, pair, quantity).into_iter().unzip();
+        queries.into_iter().zip(judge_many(&family, table.rule(direction)))
     };
     let mut cpus: BTreeMap<u8, Ratio> = judged(Quantity::Cpu, Direction::LowerIsBetter).collect();
     let speeds = judged(Quantity::Elapsed, Direction::HigherIsBetter);

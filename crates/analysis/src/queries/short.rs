@@ -9,17 +9,21 @@
 //! it by more than the margin is said to keep it is simulated (`tests/it/lab_simulations/coverage/mixed.rs`).
 
 use super::executions::{BlockRun, Executions, Pair};
-use super::found::{Found, bare, headed, over_dop_table};
-use super::ratios::{Member, Whole, floor, judged};
+use super::found::{Found, OverDop, bare};
+use super::ratios::{Whole, floor};
 use super::types::{DopLimit, ShortQueries, TreatmentQueries};
-use crate::estimate::{MIN_STEPS, Observed, blocks_for, family_alpha, standard_error};
+use super::words::if_any;
+use crate::estimate::sides::side;
+use crate::estimate::{
+    Judgeable, MIN_STEPS, Observed, blocks_for, family_alpha, judge_known, means, standard_error,
+};
 use crate::words::{finding, list};
 use crate::{Direction, Finding, Ratio};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use threadwise_document::numbers::{counted, grouped, set_percent};
-use threadwise_document::{Block, Cell, Chart, Column, Figure, Prose, Section, Shown, Table, prose};
-use threadwise_statistics::{MeanEstimate, MergedLatency, correlation};
+use threadwise_document::{Block, Cell, Column, Prose, Section, Shown, Table, prose};
+use threadwise_statistics::MergedLatency;
 use threadwise_study::{Run, Slice, Study};
 
 /// Most placements in a finding.
@@ -53,16 +57,17 @@ pub fn short_queries(
         return Default::default();
     }
     let beside = Beside { table, runs: of_runs(table, observed, runs) };
-    let above = ladders.iter().flat_map(|ladder| ladder[1..].iter().map(|(_, at)| (*at, ladder[0].1)));
-    let pairs: Vec<Pair> = above.map(|(at, lowest)| table.pair(at, lowest)).collect();
+    let all = || ladders.iter().flat_map(|ladder| ladder.iter().map(|(dop, at)| (*dop, *at, ladder[0].1)));
+    let above = all().filter(|(_, at, lowest)| at != lowest);
+    let pairs: Vec<Pair> = above.map(|(_, at, lowest)| table.pair(at, lowest)).collect();
     let mut p99 = beside.ratios(&pairs, Direction::LowerIsBetter, |pair| beside.p99(pair));
     let mut throughput = beside.ratios(&pairs, Direction::HigherIsBetter, |pair| Whole::Speed.d(table, pair));
-    let rows = ladders.iter().flat_map(|ladder| ladder.iter().map(|(dop, at)| (*dop, *at, ladder[0].1)));
-    let rows = rows.map(|(dop, at, lowest)| {
-        let (p99, throughput) = (p99.remove(&at), throughput.remove(&at));
-        ShortQueries { p99, throughput, ..beside.figures(at, dop, lowest) }
-    });
-    let rows: Vec<ShortQueries> = rows.collect();
+    let row = |(dop, at, lowest)| ShortQueries {
+        p99: p99.remove(&at),
+        throughput: throughput.remove(&at),
+        ..beside.figures(at, dop, lowest)
+    };
+    let rows: Vec<ShortQueries> = all().map(row).collect();
     let limits = limits(&rows, table.study.design.margin, table.alpha);
     (rows, limits)
 }
@@ -119,7 +124,7 @@ impl Beside<'_, '_> {
 
     /// A treatment's own figures; for a baseline those of both of its runs in every block.
     fn figures(&self, at: usize, dop: u32, lowest: usize) -> ShortQueries {
-        let (treatments, side) = (&self.table.study.treatments, self.table.side(at));
+        let (treatments, side) = (&self.table.study.treatments, side(self.table.study, at));
         let (treatment, blocks) = (&treatments[at], self.table.together(&side));
         let percentile = |which: fn((u64, u64)) -> u64| {
             let log = |cell: &BlockRun<'_>| Some((which(self.of(cell).percentiles_ns?) as f64).ln());
@@ -171,15 +176,11 @@ impl Beside<'_, '_> {
     ) -> BTreeMap<usize, Ratio> {
         let series: Vec<Vec<f64>> = pairs.iter().map(&d).collect();
         let measured = pairs.iter().zip(&series).find(|(_, d)| !d.is_empty());
-        let noise = measured.map(|(pair, _)| d(&self.table.twins(pair)));
-        let every: Vec<&[f64]> = series.iter().chain(&noise).map(Vec::as_slice).collect();
-        let common = correlation::common(&every);
-        let member = |(pair, series): (&Pair, &Vec<f64>)| -> Option<Member> {
-            let mean = MeanEstimate::correlated(series, correlation::of_one(series, common))?;
-            Some((mean, floor(self.table, pair, &d)))
-        };
-        let members: Vec<Option<Member>> = pairs.iter().zip(&series).map(member).collect();
-        let ratios = judged(&members, self.table.rule(direction));
+        let noise: Vec<Vec<f64>> = measured.map(|(pair, _)| d(&self.table.twins(pair))).into_iter().collect();
+        let members = pairs.iter().zip(means(&series, &noise));
+        let members: Vec<Option<Judgeable>> =
+            members.map(|(pair, mean)| Some((mean?, floor(self.table, pair, &d)))).collect();
+        let ratios = judge_known(&members, self.table.rule(direction));
         pairs.iter().zip(ratios).filter_map(|(pair, ratio)| Some((pair.top[0], ratio?))).collect()
     }
 }
@@ -242,10 +243,7 @@ pub fn finding_of(found: Found<'_>) -> Option<Finding> {
     let limits = &found.queries.short_limits;
     let first = limits.first()?;
     let clauses = limits.iter().take(MAX_PLACEMENTS).map(|limit| of_placement(found, limit));
-    let more = match limits.len().saturating_sub(MAX_PLACEMENTS) {
-        0 => String::new(),
-        more => format!(" {more} more in the table."),
-    };
+    let more = if_any(" ", limits.len().saturating_sub(MAX_PLACEMENTS), " more in the table.");
     let text = prose!(
         "Concurrent short queries, {}: {}{}",
         counted(first.sessions as usize, "session"),
@@ -264,10 +262,9 @@ fn of_placement(found: Found<'_>, limit: &DopLimit) -> Prose {
     let group = facts.group_words(facts.group_of(&limit.lowest));
     let place = format!("{} {group}", limit.placement.trim());
     let place = place.trim_end();
-    let streams = match queries.short.iter().any(|row| row.streams != limit.streams) {
-        true => format!(" with {}", counted(limit.streams as usize, "stream")),
-        false => String::new(),
-    };
+    let is_apart = queries.short.iter().any(|row| row.streams != limit.streams);
+    let streams = counted(limit.streams as usize, "stream");
+    let streams = if is_apart { format!(" with {streams}") } else { String::new() };
     if let Some(lacking) = lacking(&rows) {
         return prose!("on {}{}, {}.", place, streams, lacking);
     }
@@ -345,21 +342,18 @@ pub fn section(found: Found<'_>) -> Option<Section> {
         let row = found.queries.short.iter().find(|row| row.treatment == measured.treatment)?;
         Some(row.latency_ns_p99.as_ref()?.scaled(1e-6, "ms"))
     };
-    let charts = found.over_dop("p99 in ms", p99);
-    let wide = charts.len() == 1;
+    let words = OverDop {
+        title: "99th percentile of short queries",
+        description: format!(
+            "Latency that 99% of the short queries stayed within, at each DOP of the streams' queries, with {level} \
+             intervals over blocks; a line is a placement."
+        ),
+        axis: "p99 in ms",
+        column: "p99",
+        unit: (1e6, "ns"),
+    };
     let mut blocks = vec![Block::Text(about(found), Shown::Page)];
-    blocks.extend(charts.into_iter().map(|chart| {
-        Block::Figure(Box::new(Figure {
-            wide,
-            title: found.facts.titled("99th percentile of short queries", &chart.group),
-            description: format!(
-                "Latency that 99% of the short queries stayed within, at each DOP of the streams' queries, with {level} \
-                 intervals over blocks; a line is a placement."
-            ),
-            table: over_dop_table(&chart, "p99", 1e6, "ns"),
-            chart: Chart::Dops(chart),
-        }))
-    }));
+    blocks.extend(found.over_dop(&words, p99));
     blocks.push(Block::Table(table(found)));
     (!found.queries.short.is_empty())
         .then(|| Section::new("short-queries", "Concurrent short queries", blocks))
@@ -398,7 +392,7 @@ fn table(found: Found<'_>) -> Table {
         "Latency of short queries, {} concurrent with the streams; ratios to the lowest DOP of the placement",
         counted(sessions as usize, "session")
     );
-    headed(caption, found.queries.short.iter().map(row))
+    Table::headed(caption, found.queries.short.iter().map(row))
 }
 
 /// The answer about a DOP's percentile.
@@ -408,10 +402,10 @@ fn answer(found: Found<'_>, row: &ShortQueries) -> String {
     };
     let limit = found.queries.short_limits.iter().find(|limit| limit.lowest == row.lowest);
     let is_open = limit.is_some_and(|limit| limit.undecided_dops.contains(&row.dop));
-    match (is_open, ratio.is_higher()) {
-        (true, _) => "not decided".to_owned(),
-        (false, true) => "higher".to_owned(),
-        (false, false) => format!("within {}", set_percent(ratio.margin)),
+    match ratio.is_higher() {
+        _ if is_open => "not decided".to_owned(),
+        true => "higher".to_owned(),
+        false => format!("within {}", set_percent(ratio.margin)),
     }
 }
 

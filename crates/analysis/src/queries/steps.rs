@@ -9,10 +9,11 @@ use super::found::{
     Choice, Found, NamedRatio, PLAN_SIGN, bare, by_query, end, ends, judged, or_none, with_sign,
 };
 use super::plans::Plans;
-use super::ratios::{self, Member, Whole, members, query_members, together};
-use super::types::{Change, DopStep, StepMark};
-use super::words::{grouped, query_name, some_of};
-use crate::estimate::{Rule, judge, judge_many};
+use super::ratios::{Whole, contrasts, members, query_members};
+use super::types::{Change, DopStep, StepMark, TreatmentQueries};
+use super::words::{query_name, some_of};
+use crate::estimate::{Judgeable, Rule, judge, judge_many};
+use crate::groups::grouped;
 use crate::words::finding;
 use crate::{Direction, Finding, Ratio};
 use std::cmp::Reverse;
@@ -34,110 +35,93 @@ const MAX_STEPS: usize = 3;
 /// Most steps of single queries in a finding without others.
 const MAX_MARKED: usize = 2;
 
-/// A step with its comparisons to values other than 1, each judged with the other steps of its family.
-struct Judged {
-    /// Its ladder: treatments that differ in their DOP alone.
-    ladder: usize,
-    step: DopStep,
-    beside: Beside,
-}
-
 /// Steps of all queries, and of all together, with a common name.
 type Row<'a> = Vec<&'a DopStep>;
-
-#[derive(Debug, Clone, Copy)]
-struct Beside {
-    /// Better than the ratio of the DOPs, by more than the margin or by an open amount.
-    is_super: bool,
-    /// Less than [`POOR`].
-    is_poor: bool,
-    /// More than [`GOOD`].
-    is_good: bool,
-}
 
 /// Every step of every query, and of all together.
 pub fn steps(table: &Executions<'_>, plans: &Plans) -> Vec<DopStep> {
     let ladders = table.ladders();
-    let pairs =
-        ladders.iter().enumerate().flat_map(|(at, ladder)| ladder.windows(2).map(move |two| (at, two)));
-    let (places, pairs): (Vec<_>, Vec<Pair>) =
-        pairs.map(|(at, two)| ((at, two[0], two[1]), table.pair(two[1].1, two[0].1))).unzip();
-    let log = |at: usize| {
-        let (_, (from, _), (to, _)) = places[at];
-        (f64::from(to) / f64::from(from)).ln()
-    };
+    let places = ladders.iter().enumerate();
+    let places: Vec<_> =
+        places.flat_map(|(at, ladder)| ladder.windows(2).map(move |two| (at, two[0], two[1]))).collect();
+    let pairs: Vec<Pair> = places.iter().map(|(_, from, to)| table.pair(to.1, from.1)).collect();
+    let log = |at: usize| (f64::from(places[at].2.0) / f64::from(places[at].1.0)).ln();
     let wholes = members(table, &pairs, Whole::Geometric);
     let family = wholes.iter().enumerate().filter_map(|(at, member)| Some(((*member)?, log(at))));
-    let mut of_wholes = beside(table, &family.collect::<Vec<_>>(), judge).into_iter();
-    let mut all: Vec<Judged> = Vec::new();
-    for (at, (pair, whole)) in pairs.iter().zip(together(table, &pairs)).enumerate() {
+    let mut of_wholes = marks(table, &family.collect::<Vec<_>>(), judge).into_iter();
+    // Each with its ladder, and whether it is good.
+    let mut all: Vec<(usize, DopStep, bool)> = Vec::new();
+    for (at, (pair, (whole, queries))) in pairs.iter().zip(contrasts(table, plans, &pairs)).enumerate() {
         let (ladder, (from_dop, from), (to_dop, to)) = places[at];
-        let step = |query: Option<u8>, speed: Ratio, cpu: Option<Ratio>, plan_change: Change| DopStep {
-            placement: table.study.treatments[to].placement.clone(),
-            streams: table.study.treatments[to].sessions,
-            from: table.study.treatments[from].name.clone(),
-            to: table.study.treatments[to].name.clone(),
-            from_dop,
-            to_dop,
-            query,
-            speed,
-            cpu,
-            mark: StepMark::None,
-            plan_change,
+        let [from, to] = [from, to].map(|at| &table.study.treatments[at]);
+        let mut add = |query: Option<u8>, speed: Ratio, cpu, plan_change, (mark, is_good)| {
+            let step = DopStep {
+                placement: to.placement.clone(),
+                streams: to.sessions,
+                from: from.name.clone(),
+                to: to.name.clone(),
+                from_dop,
+                to_dop,
+                query,
+                speed,
+                cpu,
+                mark,
+                plan_change,
+            };
+            all.push((ladder, step, is_good));
         };
-        if let Some((speed, beside)) = whole.geometric.and_then(|speed| Some((speed, of_wholes.next()?))) {
+        if let Some((speed, mark)) = whole.geometric.and_then(|speed| Some((speed, of_wholes.next()?))) {
             // For all queries together the largest change.
             let changes = table.asked.iter().map(|query| plans.between(pair, *query));
-            let step = step(None, speed, whole.cpu, changes.max().unwrap_or(Change::Unknown));
-            all.push(Judged { ladder, step, beside });
+            add(None, speed, whole.cpu, changes.max().unwrap_or(Change::Unknown), mark);
         }
         // The queries of a step are a family.
-        let family: Vec<(Member, f64)> =
+        let family: Vec<(Judgeable, f64)> =
             query_members(table, pair, Quantity::Elapsed).into_values().map(|one| (one, log(at))).collect();
-        let besides = beside(table, &family, judge_many);
-        all.extend(ratios::queries(table, plans, pair).into_iter().zip(besides).map(|(one, beside)| {
-            let step = step(Some(one.query), one.speed, one.cpu, one.plan_change);
-            Judged { ladder, step, beside }
-        }));
-    }
-    all.sort_by_key(|one| (one.ladder, one.step.query));
-    let mark = |one: &Judged| {
-        let is_next = |next: &&Judged| {
-            (next.ladder, next.step.query, &next.step.from) == (one.ladder, one.step.query, &one.step.to)
-        };
-        match one.beside {
-            Beside { is_super: true, .. } => StepMark::SuperScaling,
-            Beside { is_poor: true, .. }
-                if all.iter().find(is_next).is_some_and(|next| next.beside.is_good) =>
-            {
-                StepMark::PoorThenGood
-            }
-            _ => StepMark::None,
+        for (one, mark) in queries.into_iter().zip(marks(table, &family, judge_many)) {
+            add(Some(one.query), one.speed, one.cpu, one.plan_change, mark);
         }
+    }
+    all.sort_by_key(|(ladder, step, _)| (*ladder, step.query));
+    let is_before_good = |(ladder, step, _): &(usize, DopStep, bool)| {
+        let mut rest = all.iter();
+        let next =
+            rest.find(|(other, next, _)| (other, next.query, &next.from) == (ladder, step.query, &step.to));
+        next.is_some_and(|(.., is_good)| *is_good)
     };
-    let marks: Vec<StepMark> = all.iter().map(mark).collect();
-    all.into_iter().zip(marks).map(|(one, mark)| DopStep { mark, ..one.step }).collect()
+    let is_kept: Vec<bool> =
+        all.iter().map(|one| one.1.mark != StepMark::PoorThenGood || is_before_good(one)).collect();
+    let marked = all.into_iter().zip(is_kept).map(|((_, step, _), is_kept)| match is_kept {
+        true => step,
+        false => DopStep { mark: StepMark::None, ..step },
+    });
+    marked.collect()
 }
 
-/// Judges a family, each member with the logarithm of its ratio of DOPs, against linear, and against poor and good.
-fn beside(
+/// Judges a family, each member with the logarithm of its ratio of DOPs, against linear, and against poor and good:
+/// marks, [`StepMark::PoorThenGood`] for every poor one, and whether it is good.
+fn marks(
     table: &Executions<'_>,
-    family: &[(Member, f64)],
-    judge: fn(&[Member], Rule) -> Vec<Ratio>,
-) -> Vec<Beside> {
+    family: &[(Judgeable, f64)],
+    judge: fn(&[Judgeable], Rule) -> Vec<Ratio>,
+) -> Vec<(StepMark, bool)> {
     // The equivalent of a doubling's factor for each step.
     let against = |doubling: f64| {
         let shifted =
             family.iter().map(|((mean, floor), log)| (mean.shifted(-log * doubling.log2()), *floor));
-        judge(&shifted.collect::<Vec<Member>>(), table.rule(Direction::HigherIsBetter))
+        judge(&shifted.collect::<Vec<Judgeable>>(), table.rule(Direction::HigherIsBetter))
     };
     let [linear, poor, good] = [2.0, POOR, GOOD].map(against);
-    let beside = |at: usize| Beside {
-        is_super: linear[at].is_higher(),
-        is_poor: poor[at].is_different() && poor[at].value < 1.0,
-        is_good: good[at].is_different() && good[at].value > 1.0,
-    };
-    (0..family.len()).map(beside).collect()
+    let all = linear.into_iter().zip(poor).zip(good).map(|((linear, poor), good)| {
+        let is_poor = poor.is_different() && poor.value < 1.0;
+        let mark = match linear.is_higher() {
+            true => StepMark::SuperScaling,
+            false if is_poor => StepMark::PoorThenGood,
+            false => StepMark::None,
+        };
+        (mark, good.is_different() && good.value > 1.0)
+    });
+    all.collect()
 }
 
 /// Steps of all queries together that the totals do not report, and queries whose steps are unusual. `None` for
@@ -166,12 +150,10 @@ pub fn finding_of(found: Found<'_>, choice: &Choice<'_>) -> Option<Finding> {
 /// Whether the totals report a step: from the baseline to a treatment that they name.
 fn is_reported(found: Found<'_>, choice: &Choice<'_>, step: &DopStep) -> bool {
     let from = found.facts.study.treatment(&step.from);
+    let is_told = |one: &&TreatmentQueries| one.treatment == step.to && one.total.ratios.speed.is_some();
     from.is_some_and(|(_, treatment)| treatment.role == Role::Baseline)
         && step.mark == StepMark::None
-        && choice
-            .named
-            .iter()
-            .any(|measured| measured.treatment == step.to && measured.total.ratios.speed.is_some())
+        && choice.named.iter().any(is_told)
 }
 
 /// `Speed by DOP, geometric mean: 8 over 4 on all 1.38x [1.35, 1.41]`.
@@ -212,19 +194,22 @@ pub fn section(found: Found<'_>) -> Option<Section> {
         let streams = if is_apart(step) { found.streams_words(step.streams) } else { String::new() };
         format!("{}{streams}, DOP {} to {} {words}", step.placement, step.from_dop, step.to_dop)
     });
-    let find = |steps: &Row<'_>, query: Option<u8>| steps.iter().position(|step| step.query == query);
-    let queries = |together: &str| {
+    // One row per query, one column per step.
+    let table = |caption: Prose, together: &str, cell: &dyn Fn(&DopStep) -> Cell| {
         let each = found.queries.numbers.iter().map(|query| (query_name(*query), Some(*query)));
-        each.chain([(together.to_owned(), None)]).collect::<Vec<(String, Option<u8>)>>()
+        let all = each.chain([(together.to_owned(), None)]);
+        by_query(caption, &rows, all, |steps, query| {
+            or_none(steps.iter().find(|step| step.query == query).map(|step| cell(step)))
+        })
     };
     let speed = |step: &DopStep| {
         let cell = with_sign(bare(Some(&step.speed)), step.plan_change);
-        match mark(step.mark) {
-            (_, "") => cell,
-            (_, words) => Cell::Both(Box::new(cell), Box::new(Cell::text(words))),
+        match mark(step.mark).1 {
+            "" => cell,
+            words => Cell::Both(Box::new(cell), Box::new(Cell::text(words))),
         }
     };
-    let cpu = |step: &DopStep| Some(with_sign(bare(Some(step.cpu.as_ref()?)), step.plan_change));
+    let caption = prose!("Speed-up by step; {}: the plan changed", PLAN_SIGN);
     let figure = Block::Figure(Box::new(Figure {
         chart: Chart::Steps(chart(found, &rows)),
         wide: true,
@@ -235,32 +220,27 @@ pub fn section(found: Found<'_>) -> Option<Section> {
              for the queries of the step. ◆ poor, then good: this step gained little and the next one much. \
              {PLAN_SIGN}: the plan changed with the step."
         ),
-        table: by_query(
-            prose!("Speed-up by step; {}: the plan changed", PLAN_SIGN),
-            &rows,
-            queries("all (geometric mean)"),
-            |steps, query| find(steps, query).map_or_else(Cell::none, |at| speed(steps[at])),
-        ),
+        table: table(caption, "all (geometric mean)", &speed),
     }));
     let mut blocks = vec![figure];
     blocks.extend(curves(found));
     if found.queries.steps.iter().any(|step| step.cpu.is_some()) {
-        blocks.push(Block::Table(by_query(
-            prose!("CPU time by step, above 1 is more; {}: the plan changed", PLAN_SIGN),
-            &rows,
-            queries("all (totals)"),
-            |steps, query| or_none(find(steps, query).and_then(|at| cpu(steps[at]))),
-        )));
+        let caption = prose!("CPU time by step, above 1 is more; {}: the plan changed", PLAN_SIGN);
+        let cpu = |step: &DopStep| {
+            let cpu = step.cpu.as_ref();
+            or_none(cpu.map(|cpu| with_sign(bare(Some(cpu)), step.plan_change)))
+        };
+        blocks.push(Block::Table(table(caption, "all (totals)", &cpu)));
     }
     (!rows.is_empty()).then(|| Section::new("steps", "Steps of parallelism", blocks))
 }
 
-/// Number of a mark in a chart, and its words in a table.
-fn mark(mark: StepMark) -> (u8, &'static str) {
+/// Number of a mark in a chart, its words in a table, and its sign after a name.
+fn mark(mark: StepMark) -> (u8, &'static str, &'static str) {
     match mark {
-        StepMark::None => (0, ""),
-        StepMark::SuperScaling => (1, "super-scaling"),
-        StepMark::PoorThenGood => (2, "poor, then good"),
+        StepMark::None => (0, "", ""),
+        StepMark::SuperScaling => (1, "super-scaling", " ▲"),
+        StepMark::PoorThenGood => (2, "poor, then good", " ◆"),
     }
 }
 
@@ -302,7 +282,7 @@ fn curves(found: Found<'_>) -> impl Iterator<Item = Block> {
         let columns: Vec<(String, u32)> = dops.into_iter().map(|dop| (format!("DOP {dop}"), dop)).collect();
         let table = by_query("", &columns, lines.iter().map(|line| (line.name.clone(), line)), |dop, line| {
             let point = line.points.iter().find(|point| point.0 == *dop);
-            point.map_or_else(Cell::none, |point| Cell::Value { value: point.1, unit: "ratio" })
+            or_none(point.map(|point| Cell::Value { value: point.1, unit: "ratio" }))
         });
         lines.iter().any(|line| line.points.len() > 2).then(|| {
             Block::Figure(Box::new(Figure {
@@ -333,7 +313,7 @@ fn curve(found: Found<'_>, query: u8, steps: &[&DopStep]) -> Option<DopLine> {
         speed *= step.speed.value;
         points.push((step.to_dop, end(speed)?, None, None, found.label(&step.to)));
     }
-    let signs = [(StepMark::SuperScaling, " ▲"), (StepMark::PoorThenGood, " ◆")].into_iter();
-    let signs = signs.filter(|(mark, _)| steps.iter().any(|step| step.mark == *mark)).map(|(_, sign)| sign);
+    let signs = [StepMark::SuperScaling, StepMark::PoorThenGood].into_iter();
+    let signs = signs.filter(|sign| steps.iter().any(|step| step.mark == *sign)).map(|sign| mark(sign).2);
     Some(DopLine { name: query_name(query) + &signs.collect::<String>(), points })
 }

@@ -4,52 +4,46 @@
 use super::cores::{core_ratios, core_seconds};
 use super::executions::{BlockRun, Executions, Pair, Quantity, Total};
 use super::found::{
-    Found, PLAN_SIGN, about, bare, data_words, end, ends, headed, or_none, over_dop_table, rounded, speed,
-    with_sign,
+    Found, OverDop, PLAN_SIGN, about, bare, data_words, end, ends, or_none, rounded, speed, with_sign,
 };
 use super::plans::Plans;
-use super::ratios::{self, together};
+use super::ratios::{contrasts, together};
 use super::types::{Baseline, Change, Queries, QueryEstimates, TotalEstimates, TreatmentQueries};
-use super::words::{query_name, query_names};
-use crate::Interval;
+use super::words::{if_any, query_name, query_names};
 use crate::facts::runs_words;
+use crate::kinds::command::sections::{by_group, place};
 use crate::kinds::rate::other_ratios;
+use crate::{Interval, Ratio};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
-use threadwise_document::chart::{Bar, BarChart, DopChart, Panel};
+use threadwise_document::chart::{Bar, BarChart, Panel};
 use threadwise_document::numbers::set_percent;
-use threadwise_document::{
-    Block, Cell, Chart, Column, Figure, Fold, Prose, Row, Section, Shown, Table, prose,
-};
+use threadwise_document::{Block, Cell, Chart, Column, Figure, Fold, Prose, Section, Shown, Table, prose};
 use threadwise_statistics::{arithmetic, geometric, mean};
 use threadwise_study::{QueryExecution, Role};
 
 /// One per treatment of the study, in its order; `changed` are queries with another plan in any of them.
 pub fn treatments(table: &Executions<'_>, plans: &Plans, changed: &BTreeSet<u8>) -> Vec<TreatmentQueries> {
-    let all = 0..table.study.treatments.len();
     let pair = |at: usize| Pair { top: vec![at], below: table.below(at), changed: changed.clone() };
     let compared: Vec<Pair> = table.compared().map(pair).collect();
-    let mut wholes: BTreeMap<usize, _> = table.compared().zip(together(table, &compared)).collect();
+    let mut ratios: BTreeMap<usize, _> = table.compared().zip(contrasts(table, plans, &compared)).collect();
     let mut core_ratios = core_ratios(table);
     let treatment = |at: usize| {
         let (pair, mut measured) = (pair(at), figures(table, plans, &[at])?);
         if let Some(cores) = measured.cores.as_mut() {
             cores.to_baseline = core_ratios.remove(&at);
         }
-        measured.total.ratios = wholes.remove(&at).unwrap_or_default();
+        let (total, queries) = ratios.remove(&at).unwrap_or_default();
+        measured.total.ratios = total;
+        let mut queries: BTreeMap<u8, _> = queries.into_iter().map(|one| (one.query, one)).collect();
         for (query, estimates) in &mut measured.queries {
             estimates.plan_change = plans.between(&pair, *query);
-        }
-        // The queries of a treatment are judged together.
-        let ratios = table.is_compared(at).then(|| ratios::queries(table, plans, &pair));
-        for one in ratios.into_iter().flatten() {
-            if let Some(estimates) = measured.queries.get_mut(&one.query) {
-                (estimates.speed, estimates.cpu) = (Some(one.speed), one.cpu);
-            }
+            let ratios = queries.remove(query).map(|one| (one.speed, one.cpu));
+            (estimates.speed, estimates.cpu) = ratios.map_or((None, None), |(speed, cpu)| (Some(speed), cpu));
         }
         Some(measured)
     };
-    all.filter_map(treatment).collect()
+    (0..table.study.treatments.len()).filter_map(treatment).collect()
 }
 
 /// Baselines of each group, groups in study order.
@@ -106,13 +100,12 @@ fn of_query(
     let milliseconds = |quantity: Quantity| {
         geometric(&table.logs(side, |cell| cell.mean_log(query, quantity)), 1e-6, "ms", table.alpha)
     };
-    let executions = blocks.iter().map(|cells| cells.iter().flat_map(|cell| cell.executions(query)));
-    let by_block: Vec<Vec<&QueryExecution>> =
-        executions.map(|all| all.map(|done| done.execution).collect()).collect();
-    let planning_ms =
-        |all: &Vec<&QueryExecution>| mean(all.iter().filter_map(|one| Some(one.planning_ns? as f64 / 1e6)));
-    let planning_ms: Vec<f64> = by_block.iter().filter_map(planning_ms).collect();
-    let all: Vec<&QueryExecution> = by_block.concat();
+    let planning_ms = |cells: &Vec<&BlockRun<'_>>| {
+        let all = cells.iter().flat_map(|cell| cell.executions(query));
+        mean(all.filter_map(|one| Some(one.planning_ns? as f64 / 1e6)))
+    };
+    let planning_ms: Vec<f64> = blocks.iter().filter_map(planning_ms).collect();
+    let all: Vec<&QueryExecution> = blocks.iter().flatten().flat_map(|cell| cell.executions(query)).collect();
     let dops = || all.iter().filter_map(|execution| execution.dop);
     let names: BTreeSet<&String> = all.iter().flat_map(|execution| execution.counters.keys()).collect();
     let counter = |name: &String| {
@@ -172,24 +165,21 @@ fn explained(found: Found<'_>) -> Vec<Prose> {
 
 /// `1 query`, `22 queries`.
 pub fn count_words(queries: &Queries) -> String {
-    match queries.numbers.len() {
-        1 => "1 query".to_owned(),
-        count => format!("{count} queries"),
-    }
+    let count = queries.numbers.len();
+    format!("{count} {}", if count == 1 { "query" } else { "queries" })
 }
 
 /// Speed or throughput over DOP, one chart per group: queries per hour of streams, else the geometric mean of speeds,
 /// which is 1 for the baseline.
 fn over_dop(found: Found<'_>) -> Vec<Block> {
     let value = |measured: &TreatmentQueries| {
-        let interval = |mean: f64, low: f64, high: f64| Interval { mean, low, high, unit: String::new() };
         if found.queries.is_throughput {
             return measured.total.queries_per_h.clone();
         }
         let is_baseline = found.role(measured) == Role::Baseline && measured.blocks > 0;
-        let speed = measured.total.ratios.geometric.as_ref();
-        let speed = speed.map(|speed| interval(speed.value, speed.low, speed.high));
-        speed.or_else(|| is_baseline.then(|| interval(1.0, f64::NAN, f64::NAN)))
+        let (low, high) = (f64::NAN, f64::NAN);
+        let one = is_baseline.then(|| Interval { mean: 1.0, low, high, unit: String::new() });
+        measured.total.ratios.geometric.as_ref().map(Ratio::interval).or(one)
     };
     let (axis, unit, what, base) = match found.queries.is_throughput {
         true => ("queries per hour", "1/h", "Queries per hour", ""),
@@ -198,34 +188,25 @@ fn over_dop(found: Found<'_>) -> Vec<Block> {
             ("geometric mean of speeds", "ratio", what, " The baseline is 1.")
         }
     };
-    let charts = found.over_dop(axis, value);
-    let (wide, level) = (charts.len() == 1, set_percent(found.facts.level()));
-    let figure = |chart: DopChart| {
-        Block::Figure(Box::new(Figure {
-            wide,
-            title: found.facts.titled("Degree of parallelism", &chart.group),
-            description: format!(
-                "{what} at each DOP, with {level} intervals over blocks; a line is a placement.{base}"
-            ),
-            table: over_dop_table(&chart, axis, 1.0, unit),
-            chart: Chart::Dops(chart),
-        }))
+    let level = set_percent(found.facts.level());
+    let words = OverDop {
+        title: "Degree of parallelism",
+        description: format!(
+            "{what} at each DOP, with {level} intervals over blocks; a line is a placement.{base}"
+        ),
+        axis,
+        column: axis,
+        unit: (1.0, unit),
     };
-    charts.into_iter().map(figure).collect()
+    found.over_dop(&words, value)
 }
 
 fn all(found: Found<'_>) -> Table {
-    let mut table = Table::default();
-    for (group, members) in found.by_group() {
-        let words = found.facts.group_words(group);
-        table.rows.extend((!words.is_empty()).then_some(Row::Group(words)));
-        for measured in members {
-            let (columns, cells) = row(found, measured).into_iter().unzip();
-            table.columns = columns;
-            table.rows.push(Row::Cells(cells));
-        }
-    }
-    table
+    let part = |members: Vec<&TreatmentQueries>| {
+        Table::headed("", members.into_iter().map(|measured| row(found, measured)))
+    };
+    let parts = found.by_group().into_iter().map(|(group, members)| (group, part(members)));
+    by_group(&found.facts, parts)
 }
 
 /// A treatment, in the columns that have any figures in a study. A terminal shows figures without interval if there is
@@ -238,6 +219,7 @@ fn row(found: Found<'_>, measured: &TreatmentQueries) -> Vec<(Column, Cell)> {
     let label = found.label(&measured.treatment);
     // `all d4` on `all` says it.
     let is_said = label.split(' ').any(|word| word == measured.placement);
+    let place = if is_said { "" } else { measured.placement.trim() };
     // A twin's own figures are included in those of the baseline.
     let role = found.role(measured);
     let twin = found.baseline(measured).filter(|_| role == Role::BaselineTwin);
@@ -249,16 +231,10 @@ fn row(found: Found<'_>, measured: &TreatmentQueries) -> Vec<(Column, Cell)> {
         (None, _) => [&ratios.speed, &ratios.geometric].map(|ratio| speed(ratio.as_ref())),
     };
     let cpu = ratios.cpu.as_ref().map(|cpu| Cell::Value { value: cpu.value, unit: "ratio" });
-    let cores = measured.cores.as_ref().map(|cores| Cell::Bounds {
-        low: cores.core_low_s,
-        high: cores.core_high_s,
-        unit: "s",
-    });
+    let cores = measured.cores.as_ref().map(|cores| (cores.core_low_s, cores.core_high_s));
+    let cores = cores.map(|(low, high)| Cell::Bounds { low, high, unit: "s" });
     let is_unknown = measured.queries.values().all(|query| query.plan_change == Change::Unknown);
-    let plans = match role != Role::Compared || is_unknown {
-        true => Cell::none(),
-        false => Cell::Count(measured.plans_changed().len() as u64),
-    };
+    let plans = Some(measured.plans_changed().len() as u64).filter(|_| role == Role::Compared && !is_unknown);
     let runs = found.facts.summary(&measured.treatment).map(|summary| Cell::text(runs_words(&[summary])));
     let has_dop = found.any(|measured| measured.dop.is_some());
     let has_streams = found.any(|measured| measured.streams != 1);
@@ -267,9 +243,7 @@ fn row(found: Found<'_>, measured: &TreatmentQueries) -> Vec<(Column, Cell)> {
     let dop = measured.dop.map(|dop| Cell::Count(dop.into()));
     let of_mean = Column::text("geo. mean").shorten_at(1).drop_at(if per_hour { 1 } else { 5 });
     let all = [
-        (true, Column::text("treatment").shorten_at(2), {
-            Cell::named(&label, if is_said { "" } else { measured.placement.trim() })
-        }),
+        (true, Column::text("treatment").shorten_at(2), Cell::named(&label, place)),
         (has_dop, Column::figure("DOP"), or_none(dop)),
         (has_streams, Column::figure("streams"), Cell::Count(measured.streams.into())),
         (true, narrow(total_name), elapsed(Cell::mean(total.elapsed_s.as_ref()))),
@@ -281,7 +255,7 @@ fn row(found: Found<'_>, measured: &TreatmentQueries) -> Vec<(Column, Cell)> {
         (has_cpu, narrow("CPU").drop_at(6), unless_twin(or_none(cpu))),
         (has_cpu, wide("CPU ratio").drop_at(6), unless_twin(bare(ratios.cpu.as_ref()))),
         (has_cores, Column::figure("core-s").drop_at(5), unless_twin(or_none(cores))),
-        (true, Column::figure("plans").drop_at(6), plans),
+        (true, Column::figure("plans").drop_at(6), or_none(plans.map(Cell::Count))),
         (true, Column::figure("runs").drop_at(3), or_none(runs)),
     ];
     all.into_iter().filter(|(is_used, ..)| *is_used).map(|(_, column, cell)| (column, cell)).collect()
@@ -291,16 +265,16 @@ fn row(found: Found<'_>, measured: &TreatmentQueries) -> Vec<(Column, Cell)> {
 fn without_changed(found: Found<'_>) -> Option<Table> {
     let row = |measured: &TreatmentQueries| {
         let ratios = &measured.total.ratios;
-        let (total, mean) = (ratios.speed_same_plans.as_ref(), ratios.geometric_same_plans.as_ref());
+        let total = speed(Some(ratios.speed_same_plans.as_ref()?));
         Some(vec![
             (Column::text("treatment"), Cell::text(&measured.treatment)),
-            (Column::text("ratio of totals").shorten_at(2), speed(Some(total?))),
-            (Column::text("geo. mean").shorten_at(1), speed(mean)),
+            (Column::text("ratio of totals").shorten_at(2), total),
+            (Column::text("geo. mean").shorten_at(1), speed(ratios.geometric_same_plans.as_ref())),
         ])
     };
     let names = query_names(found.queries.changed());
     let caption = prose!("Without {}, whose plan differs in a treatment", names);
-    let table = headed(caption, found.queries.treatments.iter().filter_map(row));
+    let table = Table::headed(caption, found.queries.treatments.iter().filter_map(row));
     (!table.rows.is_empty()).then_some(table)
 }
 
@@ -313,21 +287,20 @@ pub fn by_query_section(found: Found<'_>) -> Section {
             one.total.ratios.speed.is_some() || one.queries.values().any(|query| query.speed.is_some())
         };
         let others: Vec<&TreatmentQueries> = members.iter().copied().filter(has_ratio).collect();
-        let panels: Vec<Panel> = others.iter().map(|measured| panel(found, measured)).collect();
-        (!panels.is_empty()).then(|| {
-            Block::Figure(Box::new(Figure {
-                chart: Chart::Bars(BarChart { group: group.to_owned(), panels }),
-                wide: true,
-                title: found.facts.titled("Speed of each query against the baseline", group),
-                description: format!(
-                    "One panel per treatment, one bar per query, from 1 upwards if it is faster and downwards if it \
-                     is slower, with {level} intervals. A full bar is an effect, a pale one is not, and intervals of \
-                     full bars are adjusted for selection; the grey band is the query's noise floor. Striped and \
-                     {PLAN_SIGN}: the plan differs from the baseline's. The dashed line is the geometric mean."
-                ),
-                table: ratios_table(found, group, &members, &others),
-            }))
-        })
+        let panels = others.iter().map(|measured| panel(found, measured)).collect();
+        let figure = || Figure {
+            chart: Chart::Bars(BarChart { group: group.to_owned(), panels }),
+            wide: true,
+            title: found.facts.titled("Speed of each query against the baseline", group),
+            description: format!(
+                "One panel per treatment, one bar per query, from 1 upwards if it is faster and downwards if it is \
+                 slower, with {level} intervals. A full bar is an effect, a pale one is not, and intervals of full \
+                 bars are adjusted for selection; the grey band is the query's noise floor. Striped and {PLAN_SIGN}: \
+                 the plan differs from the baseline's. The dashed line is the geometric mean."
+            ),
+            table: ratios_table(found, group, &members, &others),
+        };
+        (!others.is_empty()).then(|| Block::Figure(Box::new(figure())))
     });
     let folds = found.measured().into_iter().map(|measured| Block::Fold(fold(found, measured)));
     Section::new("queries", "Query by query", figures.chain(folds).collect())
@@ -364,11 +337,12 @@ fn ratios_table(
     let baseline = members.iter().find(|measured| found.role(measured) == Role::Baseline);
     // Order in which treatments' columns go: the lowest DOP times streams first, the highest never. Step 1 shortens the
     // cells.
-    let size =
-        |at: &usize| Reverse(u64::from(others[*at].dop.unwrap_or(u32::MAX)) * u64::from(others[*at].streams));
-    let mut by_size: Vec<usize> = (0..others.len()).collect();
-    by_size.sort_by_key(size);
-    let step = |at: usize| match by_size.iter().position(|one| *one == at).unwrap_or(0) {
+    let size = |one: &TreatmentQueries| u64::from(one.dop.unwrap_or(u32::MAX)) * u64::from(one.streams);
+    let rank = |at: usize| {
+        let key = |other: usize| (Reverse(size(others[other])), other);
+        (0..others.len()).filter(|other| key(*other) < key(at)).count()
+    };
+    let step = |at: usize| match rank(at) {
         0 => 0,
         rank => u8::try_from(others.len() - rank + 1).unwrap_or(u8::MAX),
     };
@@ -385,23 +359,19 @@ fn ratios_table(
         let elapsed = baseline.and_then(|measured| Some(&measured.queries.get(number)?.elapsed_ms));
         line(query_name(*number), elapsed, &|measured| {
             let query = measured.queries.get(number);
-            query.map_or_else(Cell::none, |query| with_sign(speed(query.speed.as_ref()), query.plan_change))
+            or_none(query.map(|query| with_sign(speed(query.speed.as_ref()), query.plan_change)))
         })
     };
     let mut rows: Vec<Vec<(Column, Cell)>> = found.queries.numbers.iter().map(of_query).collect();
     rows.push(line("totals".to_owned(), None, &|one| speed(one.total.ratios.speed.as_ref())));
     rows.push(line("geo. mean".to_owned(), None, &|one| speed(one.total.ratios.geometric.as_ref())));
-    let words = found.facts.group_words(group);
-    let place = if words.is_empty() { words } else { format!(" {words}") };
-    let sign = match others.iter().any(|measured| !measured.plans_changed().is_empty()) {
-        true => format!("; {PLAN_SIGN}: another plan"),
-        false => String::new(),
-    };
-    let against = found.facts.baseline_label(group);
+    let is_any = others.iter().any(|measured| !measured.plans_changed().is_empty());
+    let sign = if is_any { format!("; {PLAN_SIGN}: another plan") } else { String::new() };
+    let (against, place) = (found.facts.baseline_label(group), place(&found.facts, group));
     let caption = prose!("Query by query, speed against {}{}{}", against, place, sign);
     Table {
         when_narrow: prose!("The treatments of the highest DOP; all of them: HTML report, --json."),
-        ..headed(caption, rows)
+        ..Table::headed(caption, rows)
     }
 }
 
@@ -409,20 +379,15 @@ fn ratios_table(
 fn fold(found: Found<'_>, measured: &TreatmentQueries) -> Fold {
     let is_base = found.role(measured) != Role::Compared;
     let plan = |query: &QueryEstimates| {
-        let name = &found.queries.plans.get(query.plan?)?.name;
-        Some(Cell::text(match query.plans_seen.saturating_sub(1) {
-            0 => name.clone(),
-            others => format!("{name} and {others} more"),
-        }))
+        let others = if_any(" and ", query.plans_seen.saturating_sub(1) as usize, " more");
+        Some(Cell::text(format!("{}{others}", found.queries.plans.get(query.plan?)?.name)))
     };
-    let dop = |query: &QueryEstimates| {
-        let (least, most) = query.dop_min.zip(query.dop_max)?;
-        let range = || Cell::text(format!("{least}–{most}"));
-        Some(if least == most { Cell::Count(least.into()) } else { range() })
+    let dop = |query: &QueryEstimates| match query.dop_min.zip(query.dop_max)? {
+        (least, most) if least == most => Some(Cell::Count(least.into())),
+        (least, most) => Some(Cell::text(format!("{least}–{most}"))),
     };
     let counter = |query: &QueryEstimates, name: &str| {
-        let value = query.counters.get(name).map(|bytes| bytes.max(0.0));
-        value.map(|value| Cell::Value { value, unit: "bytes" })
+        or_none(query.counters.get(name).map(|bytes| Cell::Value { value: bytes.max(0.0), unit: "bytes" }))
     };
     let row = |(number, query): (&u8, &QueryEstimates)| {
         let change = match query.plan_change {
@@ -441,21 +406,19 @@ fn fold(found: Found<'_>, measured: &TreatmentQueries) -> Fold {
             (Column::text("CPU ratio"), bare(query.cpu.as_ref())),
             (Column::text("plan"), or_none(plan(query))),
             (Column::text("plan is"), if is_base { Cell::none() } else { Cell::text(change) }),
-            (Column::figure("read"), or_none(counter(query, "read_bytes"))),
-            (Column::figure("spilled"), or_none(counter(query, "spill_bytes"))),
+            (Column::figure("read"), counter(query, "read_bytes")),
+            (Column::figure("spilled"), counter(query, "spill_bytes")),
         ]
     };
     let group = found.facts.group_words(found.facts.group_of(&measured.treatment));
     let name = format!("{} {group}", found.label(&measured.treatment));
     let both = if is_base { " · the baseline: both of its runs in every block" } else { "" };
-    let changed = match measured.plans_changed() {
-        changed if changed.is_empty() => String::new(),
-        changed => format!(" · other plans: {}", query_names(changed)),
-    };
+    let changed = query_names(measured.plans_changed());
+    let changed = if changed.is_empty() { changed } else { format!(" · other plans: {changed}") };
     Fold {
         above: "Each treatment: elapsed, planning, CPU, plans",
         title: format!("{} · {}{both}{changed}", name.trim_end(), about(measured)),
-        tables: vec![headed("", measured.queries.iter().map(row))],
+        tables: vec![Table::headed("", measured.queries.iter().map(row))],
         ..Fold::default()
     }
 }

@@ -3,6 +3,7 @@
 use crate::choices::Choice;
 use crate::estimate::{Bounded, Fastest};
 use crate::{Interval, Ratio};
+use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 use std::collections::BTreeMap;
 use threadwise_document::Prose;
@@ -63,13 +64,11 @@ fn by_number<S: Serializer>(queries: &BTreeMap<u8, QueryEstimates>, to: S) -> Re
         #[serde(flatten)]
         estimates: &'a QueryEstimates,
     }
-    #[derive(Serialize)]
-    struct All<'a> {
-        queries: Vec<Numbered<'a>>,
-        plans_changed: Vec<u8>,
-    }
     let numbered = queries.iter().map(|(&query, estimates)| Numbered { query, estimates });
-    All { queries: numbered.collect(), plans_changed: plans_changed(queries) }.serialize(to)
+    let mut all = to.serialize_map(None)?;
+    all.serialize_entry("queries", &numbered.collect::<Vec<_>>())?;
+    all.serialize_entry("plans_changed", &plans_changed(queries))?;
+    all.end()
 }
 
 fn plans_changed(queries: &BTreeMap<u8, QueryEstimates>) -> Vec<u8> {

@@ -5,10 +5,11 @@
 use super::found::{Choice, Found, MAX_QUERIES, NamedRatio, data_words, judged};
 use super::treatments::count_words;
 use super::types::{Baseline, Change, Queries, QueryEstimates, TreatmentQueries};
-use super::words::{query_list, query_name, short_reason};
+use super::words::{if_any, query_list, query_name, short_reason};
 use super::{cores, heat, outliers, pairs, plans, short, steps};
 use crate::findings::scaling;
 use crate::findings::trust::{blocks, disturbances, factors, headline, next};
+use crate::groups::distinct;
 use crate::words::{fastest, finding, limited, list};
 use crate::{Answer, Finding, Ratio};
 use std::collections::BTreeSet;
@@ -154,14 +155,12 @@ fn range(found: Found<'_>, choice: &Choice<'_>) -> Option<Finding> {
     let clauses = compared.iter().filter_map(|measured| shown(measured));
     let text = match (limited(clauses, choice.named.len()), names.as_slice()) {
         (Some(clauses), _) => prose!("Query by query against {}: {}.", against, clauses),
-        (None, under) => {
-            let under = match under {
-                [one] => (*one).to_owned(),
-                all => format!("any of {} treatments", all.len()),
-            };
-            format!("Query by query: no difference from {against} shown in any of {count} under {under}.")
-                .into()
-        }
+        (None, under) => prose!(
+            "Query by query: no difference from {} shown in any of {} under {}.",
+            against,
+            count,
+            if let [one] = under { (*one).to_owned() } else { format!("any of {} treatments", under.len()) }
+        ),
     };
     Some(finding("queries-range", text, &names))
 }
@@ -203,19 +202,15 @@ pub fn data_size(queries: &Queries) -> Option<Finding> {
 /// queries take longer, of queries per hour alone.
 pub fn trust(found: Found<'_>) -> Finding {
     let (facts, queries) = (&found.facts, found.queries);
-    let total = |measured: &'_ TreatmentQueries| measured.total.ratios.speed.clone();
-    let single = |measured: &'_ TreatmentQueries| -> Vec<Ratio> {
-        measured.queries.values().filter_map(|query| query.speed.clone()).collect()
-    };
-    let all = &queries.treatments;
+    let totals = queries.treatments.iter().filter_map(|one| Some((one, one.total.ratios.speed.as_ref()?)));
+    let (treatments, totals): (Vec<&TreatmentQueries>, Vec<&Ratio>) = totals.unzip();
+    let single = queries.treatments.iter().flat_map(|one| one.queries.values());
+    let single: Vec<&Ratio> = single.filter_map(|query| query.speed.as_ref()).collect();
     let kinds = match queries.is_throughput {
-        true => {
-            vec![("queries per hour", ["treatment", "treatments"], all.iter().filter_map(total).collect())]
+        true => vec![("queries per hour", ["treatment", "treatments"], &totals)],
+        false => {
+            vec![("totals", ["total", "totals"], &totals), ("queries", ["query", "queries"], &single)]
         }
-        false => vec![
-            ("totals", ["total", "totals"], all.iter().filter_map(total).collect()),
-            ("queries", ["query", "queries"], all.iter().flat_map(single).collect::<Vec<Ratio>>()),
-        ],
     };
     let floors = Prose::join(kinds.iter().filter_map(|(all, _, ratios)| floors(all, ratios)), ", ");
     let floors = if floors.is_empty() { "unknown".into() } else { floors };
@@ -226,20 +221,17 @@ pub fn trust(found: Found<'_>) -> Finding {
     parts.extend(disturbances(facts));
     let mut text = prose!("Trust: {}.", Prose::join(parts, "; "));
     if let [first, rest @ ..] = facts.analysis.excluded_blocks.as_slice() {
-        let more = if rest.is_empty() { String::new() } else { format!("; and {} more", rest.len()) };
+        let more = if_any("; and ", rest.len(), " more");
         let first = short_reason(first, MAX_REASON);
         text.push(format!(" Left out: {first}{more}.").replace("….", "…"));
     }
-    let open = queries
-        .treatments
-        .iter()
-        .filter(|measured| measured.total.ratios.speed.as_ref().is_some_and(is_open));
-    let evidence: Vec<&str> = open.map(|measured| measured.treatment.as_str()).collect();
+    let open = treatments.iter().zip(&totals).filter(|(_, total)| is_open(total));
+    let evidence: Vec<&str> = open.map(|(measured, _)| measured.treatment.as_str()).collect();
     finding("trust", text, &evidence)
 }
 
 /// `of queries ±1.1% to ±9.3%`: least and largest; `None` if one is unknown.
-fn floors(name: &str, ratios: &[Ratio]) -> Option<Prose> {
+fn floors(name: &str, ratios: &[&Ratio]) -> Option<Prose> {
     // Beyond a factor of two a floor says no more than that.
     let share = |floor: f64| match floor > 1.0 {
         true => "above ±100%".into(),
@@ -248,19 +240,13 @@ fn floors(name: &str, ratios: &[Ratio]) -> Option<Prose> {
     let all = || ratios.iter().filter_map(|ratio| Some(ratio.floor? - 1.0));
     let ends = [all().fold(f64::INFINITY, f64::min), all().fold(0.0, f64::max)];
     let [low, high] = ends.iter().all(|floor| floor.is_finite()).then(|| ends.map(share))?;
-    Some(match low == high {
-        true => prose!("of {} {}", name, low),
-        false => prose!("of {} {} to {}", name, low, high),
-    })
+    Some(if low == high { prose!("of {} {}", name, low) } else { prose!("of {} {} to {}", name, low, high) })
 }
 
 /// `22 of 44 queries (3 inconclusive)`; `None` without a ratio.
-fn marks([one, several]: [&str; 2], ratios: &[Ratio]) -> Option<String> {
+fn marks([one, several]: [&str; 2], ratios: &[&Ratio]) -> Option<String> {
     let shown = ratios.iter().filter(|ratio| ratio.is_different()).count();
-    let open = match ratios.iter().filter(|ratio| is_open(ratio)).count() {
-        0 => String::new(),
-        open => format!(" ({open} undecided)"),
-    };
+    let open = if_any(" (", ratios.iter().filter(|ratio| is_open(ratio)).count(), " undecided)");
     let noun = if ratios.len() == 1 { one } else { several };
     (!ratios.is_empty()).then(|| format!("{shown} of {} {noun}{open}", ratios.len()))
 }
@@ -297,14 +283,8 @@ pub fn scope(found: Found<'_>) -> Finding {
 
 /// The values that treatments have of an option, in order of first appearance.
 fn levels(study: &Study, name: &str, default: &str) -> Vec<String> {
-    let mut levels: Vec<String> = Vec::new();
-    for treatment in &study.treatments {
-        let level = treatment.options.get(name).map_or_else(|| default.to_owned(), ToString::to_string);
-        if !levels.contains(&level) {
-            levels.push(level);
-        }
-    }
-    levels
+    let all = study.treatments.iter().map(|treatment| treatment.options.get(name));
+    distinct(all.map(|level| level.map_or_else(|| default.to_owned(), ToString::to_string)))
 }
 
 /// `all 22 queries`, or which of them.
@@ -319,11 +299,10 @@ fn asked(study: &Study) -> String {
 fn streams(found: Found<'_>) -> String {
     let study = found.facts.study;
     let short = study.treatments.iter().map(|treatment| study.short_sessions(treatment)).max().unwrap_or(0);
-    match (found.queries.is_throughput, short) {
+    match (found.queries.is_throughput, counted(short as usize, "session")) {
         (false, _) => "one stream, query by query".to_owned(),
-        (true, 0) => "whole streams at the same time".to_owned(),
-        (true, short) => {
-            let sessions = counted(short as usize, "session");
+        (true, _) if short == 0 => "whole streams at the same time".to_owned(),
+        (true, sessions) => {
             format!("whole streams at the same time, {sessions} of short queries at the same time")
         }
     }
@@ -338,20 +317,15 @@ fn data(study: &Study) -> String {
         _ => "the engine's own tables".to_owned(),
     };
     let stores: Vec<String> = storage.iter().map(store).collect();
-    let caches: Vec<String> = match storage.as_slice() {
-        [only] if only == "memory" => Vec::new(),
-        _ => levels(study, "cache", "warm"),
-    };
-    let caches = match caches.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
-        ["cold"] => ", cleared from caches before every query",
-        ["warm"] => " read once before",
-        [] => "",
+    let caches = match levels(study, "cache", "warm").join(" ").as_str() {
+        _ if storage == ["memory"] => "",
+        "cold" => ", cleared from caches before every query",
+        "warm" => " read once before",
         _ => ", read once before or cleared from caches",
     };
-    let orders: Vec<String> = levels(study, "cluster", "orderkey")
-        .iter()
-        .map(|cluster| if cluster == "shipdate" { "ship date" } else { "order key" }.to_owned())
-        .collect();
+    let orders = levels(study, "cluster", "orderkey");
+    let order = |cluster: &String| if cluster == "shipdate" { "ship date" } else { "order key" };
+    let orders: Vec<String> = orders.iter().map(|cluster| order(cluster).to_owned()).collect();
     format!("{}{caches}, lineitem by {}", list(&stores), list(&orders))
 }
 
@@ -372,9 +346,8 @@ fn spilled(queries: &Queries) -> Option<String> {
         .collect();
     let spilled: BTreeSet<u8> =
         known.iter().filter(|(_, bytes)| *bytes > 0.0).map(|(number, _)| *number).collect();
-    match (known.is_empty(), spilled.is_empty()) {
-        (true, _) => None,
-        (false, true) => Some("nothing spilled".to_owned()),
-        (false, false) => Some(format!("spilled: {}", query_list(spilled, MAX_QUERIES))),
-    }
+    (!known.is_empty()).then(|| match spilled.is_empty() {
+        true => "nothing spilled".to_owned(),
+        false => format!("spilled: {}", query_list(spilled, MAX_QUERIES)),
+    })
 }

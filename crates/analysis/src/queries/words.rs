@@ -3,7 +3,7 @@
 use crate::words::list;
 
 /// A text cut with an ellipsis.
-pub fn short(text: &str, most: usize) -> String {
+pub fn cut_short(text: &str, most: usize) -> String {
     match text.chars().count() {
         count if count <= most => text.to_owned(),
         _ => text.chars().take(most.saturating_sub(1)).chain(['…']).collect(),
@@ -26,6 +26,11 @@ pub fn short_reason(text: &str, most: usize) -> String {
         (true, true) => format!("{} …)", short.trim_end()),
         (true, false) => format!("{} …", short.trim_end()),
     }
+}
+
+/// A number between words, such as `; 3 more`; empty if it is 0.
+pub fn if_any(before: &str, count: usize, after: &str) -> String {
+    if count == 0 { String::new() } else { format!("{before}{count}{after}") }
 }
 
 /// `Q15`.
@@ -54,19 +59,6 @@ pub fn some_of(mut names: Vec<String>, most: usize) -> String {
     names.truncate(most);
     names.extend((more > 0).then(|| format!("{more} more")));
     list(&names)
-}
-
-/// Groups by a common key, in order of first appearance.
-pub fn grouped<T, K: PartialEq>(all: impl IntoIterator<Item = T>, key: impl Fn(&T) -> K) -> Vec<(K, Vec<T>)> {
-    let mut groups: Vec<(K, Vec<T>)> = Vec::new();
-    for one in all {
-        let key = key(&one);
-        match groups.iter_mut().find(|(known, _)| *known == key) {
-            Some((_, group)) => group.push(one),
-            None => groups.push((key, vec![one])),
-        }
-    }
-    groups
 }
 
 #[cfg(test)]

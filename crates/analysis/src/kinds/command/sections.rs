@@ -11,7 +11,10 @@ use threadwise_document::{
     Block, Cell, Chart, Column, Figure, Mark, Prose, Row, Says, Section, Shown, Table, prose,
 };
 use threadwise_study::command::Better;
-use threadwise_study::{Role, Treatment};
+use threadwise_study::{Comparison, Role, Treatment};
+
+/// In place of the ratio of a baseline.
+const BASELINE: &str = "baseline, twice";
 
 /// Most quantities that a terminal shows one by one.
 const MAX_QUANTITIES: usize = 12;
@@ -21,23 +24,12 @@ struct Line<'a> {
     treatment: &'a Treatment,
     label: &'a str,
     value: Option<&'a Interval>,
-    estimate: Option<&'a Estimate>,
-    /// Why there is no ratio.
-    gap: Option<&'a str>,
+    ratio: Cell,
 }
 
 impl Line<'_> {
     fn is_baseline(&self) -> bool {
         self.treatment.role != Role::Compared
-    }
-
-    fn ratio(&self) -> Cell {
-        match (self.estimate, self.gap) {
-            (Some(estimate), _) => Cell::Ratio(estimate.ratio.clone(), Says::Better),
-            (None, Some(reason)) => Cell::Gap(reason.to_owned()),
-            (None, None) if self.is_baseline() => Cell::text("baseline, twice"),
-            (None, None) => Cell::none(),
-        }
     }
 }
 
@@ -45,25 +37,31 @@ impl Line<'_> {
 fn lines<'a>(facts: &Facts<'a>, found: &'a Commands, group: &str, metric: &str) -> Vec<Line<'a>> {
     let of_group = facts.study.treatments.iter().filter(|treatment| treatment.group == group);
     let shown = of_group.filter(|treatment| treatment.role != Role::BaselineTwin);
-    let line = |treatment: &'a Treatment| {
-        let is_baseline = treatment.role == Role::Baseline;
-        let mut comparisons = facts.study.comparisons.iter();
-        let comparison = comparisons
-            .find(|comparison| comparison.treatment == treatment.name && comparison.kind == "baseline");
-        let gap = comparison.and_then(|comparison| found.gap(&comparison.name, metric));
-        Line {
-            treatment,
-            label: facts.label(&treatment.name, &treatment.group),
-            value: value(facts, found, treatment, metric),
-            estimate: facts.ratio_of(&treatment.name, metric).filter(|_| !is_baseline),
-            gap: gap.map(|gap| gap.reason.as_str()),
-        }
+    let line = |treatment: &'a Treatment| Line {
+        treatment,
+        label: facts.label(&treatment.name, &treatment.group),
+        value: value(facts, found, treatment, metric),
+        ratio: match treatment.role {
+            Role::Compared => ratio(facts, found, &treatment.name, metric),
+            _ => Cell::text(BASELINE),
+        },
     };
     shown.map(line).collect()
 }
 
+/// The ratio of a treatment to its baseline, or why there is none.
+fn ratio(facts: &Facts<'_>, found: &Commands, treatment: &str, metric: &str) -> Cell {
+    if let Some(estimate) = facts.ratio_of(treatment, metric) {
+        return Cell::Ratio(estimate.ratio.clone(), Says::Better);
+    }
+    let is_its = |one: &&Comparison| one.treatment == treatment && one.kind == "baseline";
+    let comparison = facts.study.comparisons.iter().find(is_its);
+    let gap = comparison.and_then(|comparison| found.gap(&comparison.name, metric));
+    gap.map_or_else(Cell::none, |gap| Cell::Gap(gap.reason.clone()))
+}
+
 /// A treatment's value; for the baseline that of both its runs.
-fn value<'a>(
+pub fn value<'a>(
     facts: &Facts<'a>,
     found: &'a Commands,
     treatment: &Treatment,
@@ -80,22 +78,23 @@ pub fn answers(facts: &Facts<'_>, found: &Commands) -> Vec<Section> {
     let shown: Vec<&Quantity> =
         found.quantities.iter().filter(|quantity| !worklist::says_all_of(facts.analysis, quantity)).collect();
     let Some((headline, rest)) = shown.split_first() else { return Vec::new() };
-    let mut outcome =
-        about(found).into_iter().map(|text| Block::Text(text, Shown::Page)).collect::<Vec<Block>>();
+    let mut outcome: Vec<Block> =
+        about(found).into_iter().map(|text| Block::Text(text, Shown::Page)).collect();
     outcome.push(Block::Table(treatments(facts, found, headline)));
     outcome.extend(comparisons(facts).map(Block::Table));
     outcome.extend(figures(facts, found, headline, Shown::Page));
-    let gaps = found.gap_lines();
-    let gaps = (!gaps.is_empty()).then(|| {
-        prose!("There is no ratio (it needs numbers above 0 on both sides) of: {}.", gaps.join("; "))
-    });
-    let mut each: Vec<Block> = gaps.into_iter().map(|text| Block::Text(text, Shown::Page)).collect();
-    for (at, quantity) in rest.iter().enumerate() {
-        let shown = if at < MAX_QUANTITIES { Shown::Everywhere } else { Shown::Page };
-        each.extend(figures(facts, found, quantity, shown));
+    let mut each: Vec<Block> = Vec::new();
+    if let gaps @ [_, ..] = found.gap_lines().as_slice() {
+        let text =
+            prose!("There is no ratio (it needs numbers above 0 on both sides) of: {}.", gaps.join("; "));
+        each.push(Block::Text(text, Shown::Page));
     }
-    if rest.len() > MAX_QUANTITIES {
-        let names: Vec<String> = rest[MAX_QUANTITIES..].iter().map(|quantity| heading(quantity)).collect();
+    let (first, more) = rest.split_at(rest.len().min(MAX_QUANTITIES));
+    for (quantities, shown) in [(first, Shown::Everywhere), (more, Shown::Page)] {
+        each.extend(quantities.iter().flat_map(|quantity| figures(facts, found, quantity, shown)));
+    }
+    if !more.is_empty() {
+        let names: Vec<String> = more.iter().map(|quantity| heading(quantity)).collect();
         let text = prose!("also measured (see the HTML report or --json): {}", names.join("; "));
         each.push(Block::Text(text, Shown::Terminal));
     }
@@ -128,45 +127,48 @@ fn about(found: &Commands) -> Vec<Prose> {
 /// The treatments with their costs, in few columns.
 fn treatments(facts: &Facts<'_>, found: &Commands, headline: &Quantity) -> Table {
     let has_jobs = worklist::says_headline(facts.analysis);
-    let ratio_to = match has_jobs {
-        true => format!("s/item over {}", facts.common_baseline()),
-        false => format!("ratio to {}", facts.common_baseline()),
+    let ratio_of = if has_jobs { "s/item over" } else { "ratio to" };
+    let has_elapsed = headline.metric != ELAPSED && !has_jobs;
+    let row = |line: Line<'_>| {
+        let other = |metric: &str| Cell::mean(value(facts, found, line.treatment, metric));
+        let named = Cell::named(line.label, line.treatment.placement.trim());
+        let mut row = vec![(Column::text("treatment").shorten_at(1), named)];
+        row.extend(processes(found, line.treatment.sessions, 3));
+        row.extend(
+            (!has_jobs)
+                .then(|| (Column::figure(heading(headline)).shorten_at(1), Cell::interval(line.value))),
+        );
+        row.push((Column::text(format!("{ratio_of} {}", facts.common_baseline())), line.ratio.clone()));
+        row.extend(has_elapsed.then(|| (Column::figure("elapsed").drop_at(3), other(ELAPSED))));
+        row.extend(found.cpu().map(|cpu| (Column::figure(cpu_heading(cpu)).drop_at(3), other(&cpu.metric))));
+        row.extend([
+            (Column::figure("busy CPUs").drop_at(3), other(BUSY_CPUS)),
+            (Column::figure("memory").drop_at(2), other(MEMORY)),
+            (Column::figure("runs").drop_at(2), Cell::text(runs(facts, &line))),
+        ]);
+        row
     };
-    let mut columns = vec![Column::text("treatment").shorten_at(1)];
-    columns.extend(found.is_per_session.then(|| Column::figure("processes").drop_at(3)));
-    columns.extend((!has_jobs).then(|| Column::figure(heading(headline)).shorten_at(1)));
-    columns.push(Column::text(ratio_to));
-    let mut others: Vec<&str> = Vec::new();
-    if headline.metric != ELAPSED && !has_jobs {
-        columns.push(Column::figure("elapsed").drop_at(3));
-        others.push(ELAPSED);
-    }
-    if let Some(cpu) = found.cpu() {
-        columns.push(Column::figure(cpu_heading(cpu)).drop_at(3));
-        others.push(&cpu.metric);
-    }
-    columns.extend([
-        Column::figure("busy CPUs").drop_at(3),
-        Column::figure("memory").drop_at(2),
-        Column::figure("runs").drop_at(2),
-    ]);
-    others.extend([BUSY_CPUS, MEMORY]);
-    let mut table = Table::new("", columns, []).shown(Shown::Terminal);
-    for (group, _) in facts.groups() {
+    let part =
+        |group: &str| Table::headed("", lines(facts, found, group, &headline.metric).into_iter().map(row));
+    by_group(facts, facts.groups().into_iter().map(|(group, _)| (group, part(group)))).shown(Shown::Terminal)
+}
+
+/// One table from that of each group, each below the group's words if there are several.
+pub fn by_group<'a>(facts: &Facts<'_>, parts: impl Iterator<Item = (&'a str, Table)>) -> Table {
+    let mut table = Table::default();
+    for (group, part) in parts {
         let words = facts.group_words(group);
         table.rows.extend((!words.is_empty()).then_some(Row::Group(words)));
-        for line in lines(facts, found, group, &headline.metric) {
-            let mut cells = vec![Cell::named(line.label, line.treatment.placement.trim())];
-            cells.extend(found.is_per_session.then(|| Cell::Count(line.treatment.sessions.into())));
-            cells.extend((!has_jobs).then(|| Cell::interval(line.value)));
-            cells.push(line.ratio());
-            let other = |metric: &&str| Cell::mean(value(facts, found, line.treatment, metric));
-            cells.extend(others.iter().map(other));
-            cells.push(Cell::text(runs(facts, &line)));
-            table.rows.push(Row::Cells(cells));
-        }
+        table.columns = part.columns;
+        table.rows.extend(part.rows);
     }
     table
+}
+
+/// The column of processes, if there are several.
+fn processes(found: &Commands, sessions: u32, drop_at: u8) -> Option<(Column, Cell)> {
+    let column = || Column::figure("processes").drop_at(drop_at);
+    found.is_per_session.then(|| (column(), Cell::Count(sessions.into())))
 }
 
 /// Runs of a row; for the baseline those of both.
@@ -186,16 +188,12 @@ fn runs(facts: &Facts<'_>, line: &Line<'_>) -> String {
 fn comparisons(facts: &Facts<'_>) -> Option<Table> {
     let is_other =
         |estimate: &&Estimate| estimate.kind != "baseline" && !worklist::is_shown(facts.analysis, estimate);
-    let rows: Vec<Vec<Cell>> = facts
-        .throughput()
-        .filter(is_other)
-        .map(|estimate| vec![Cell::text(&estimate.name), Cell::Ratio(estimate.ratio.clone(), Says::Better)])
-        .collect();
-    (!rows.is_empty()).then(|| {
-        Table::new("comparisons", vec![Column::text(""), Column::text("")], rows)
-            .shown(Shown::Terminal)
-            .plain()
-    })
+    let row = |estimate: &Estimate| {
+        let ratio = Cell::Ratio(estimate.ratio.clone(), Says::Better);
+        vec![(Column::text(""), Cell::text(&estimate.name)), (Column::text(""), ratio)]
+    };
+    let rows: Vec<_> = facts.throughput().filter(is_other).map(row).collect();
+    (!rows.is_empty()).then(|| Table::headed("comparisons", rows).shown(Shown::Terminal).plain())
 }
 
 /// Values and ratios of one quantity, side by side for each group; `shown` decides whether a terminal shows the values'
@@ -223,10 +221,8 @@ fn figures(facts: &Facts<'_>, found: &Commands, quantity: &Quantity, shown: Show
             says: Says::Better,
         };
         let ratios = ratios::figure(facts, group, &quantity.metric, words);
-        let direction = match better(quantity) {
-            "" => String::new(),
-            better => format!(" {}.", capital(better)),
-        };
+        let better = better(quantity);
+        let direction = if better.is_empty() { String::new() } else { format!(" {}.", capital(better)) };
         blocks.push(Block::Figure(Box::new(Figure {
             chart: Chart::Values(value_chart(quantity, &known)),
             wide: ratios.is_none(),
@@ -241,26 +237,19 @@ fn figures(facts: &Facts<'_>, found: &Commands, quantity: &Quantity, shown: Show
 
 /// Value and ratio of every treatment by one quantity.
 fn value_table(facts: &Facts<'_>, quantity: &Quantity, group: &str, all: &[Line<'_>]) -> Table {
-    let place = facts.group_words(group);
-    let place = if place.is_empty() { String::new() } else { format!(" {place}") };
     let floor = floor_words(facts, group, &quantity.metric);
     let about: Vec<&str> = [better(quantity), &floor].into_iter().filter(|part| !part.is_empty()).collect();
-    let caption = prose!("{}{} ({})", heading(quantity), place, about.join(", "));
-    let columns = vec![
-        Column::text("treatment"),
-        Column::text("placement").shown(Shown::Page),
-        Column::figure(&quantity.name).shorten_at(1),
-        Column::text("ratio").shorten_at(2),
-    ];
+    let caption = prose!("{}{} ({})", heading(quantity), place(facts, group), about.join(", "));
     let row = |line: &Line<'_>| {
+        let placement = Cell::text(line.treatment.placement.trim());
         vec![
-            Cell::text(line.label),
-            Cell::text(line.treatment.placement.trim()),
-            Cell::interval(line.value),
-            line.ratio(),
+            (Column::text("treatment"), Cell::text(line.label)),
+            (Column::text("placement").shown(Shown::Page), placement),
+            (Column::figure(&quantity.name).shorten_at(1), Cell::interval(line.value)),
+            (Column::text("ratio").shorten_at(2), line.ratio.clone()),
         ]
     };
-    Table::new(caption, columns, all.iter().map(row)).plain()
+    Table::headed(caption, all.iter().map(row)).plain()
 }
 
 fn value_chart(quantity: &Quantity, known: &[(&Line<'_>, &Interval)]) -> ValueChart {
@@ -270,10 +259,7 @@ fn value_chart(quantity: &Quantity, known: &[(&Line<'_>, &Interval)]) -> ValueCh
         let end = |end: f64| interval.has_ends().then_some(end / scale);
         ValueRow {
             label: line.label.to_owned(),
-            against: match line.is_baseline() {
-                true => "baseline, twice".to_owned(),
-                false => line.treatment.placement.clone(),
-            },
+            against: if line.is_baseline() { BASELINE } else { &line.treatment.placement }.to_owned(),
             mean: interval.mean / scale,
             low: end(interval.low),
             high: end(interval.high),
@@ -309,68 +295,47 @@ fn floor_words(facts: &Facts<'_>, group: &str, metric: &str) -> String {
 
 /// The full tables: times and costs, then every metric; the baseline and its twin one by one.
 pub fn all_treatments(facts: &Facts<'_>, found: &Commands) -> Section {
-    let said = found.quantities.iter().any(|quantity| quantity.is_said);
+    let said: Vec<&Quantity> = found.quantities.iter().filter(|quantity| quantity.is_said).collect();
     let tables = facts.groups().into_iter().flat_map(|(group, members)| {
-        let costs = costs(facts, found, group, &members);
-        let metrics = said.then(|| metrics(facts, found, group, &members));
+        let table = |what: &str, rows: Vec<Vec<(Column, Cell)>>| {
+            Table::headed(format!("{what} {}", facts.group_words(group)).trim_end(), rows)
+        };
+        let label = |summary: &'_ TreatmentSummary| Cell::text(facts.label(&summary.name, group));
+        let costs = members.iter().map(|summary| costs(found, label(summary), summary)).collect();
+        let metric = |quantity: &Quantity, summary: &TreatmentSummary| {
+            vec![
+                (Column::text("metric"), Cell::text(&quantity.name)),
+                (Column::text("treatment"), label(summary)),
+                (Column::text("unit"), Cell::text(&quantity.unit)),
+                (Column::text("direction"), Cell::text(better(quantity))),
+                (Column::figure("mean"), Cell::interval(summary.metrics.get(&quantity.metric))),
+                (Column::figure("ratio"), ratio(facts, found, &summary.name, &quantity.metric)),
+            ]
+        };
+        let metrics = said.iter().flat_map(|one| members.iter().map(|summary| metric(one, summary)));
+        let metrics = (!said.is_empty()).then(|| table("Metrics of the output", metrics.collect()));
+        let costs = table("Treatments", costs);
         std::iter::once(costs).chain(metrics).map(|table| Block::Table(table.shown(Shown::Page)))
     });
     Section::new("table", "All treatments", tables.collect())
 }
 
-fn costs(facts: &Facts<'_>, found: &Commands, group: &str, members: &[&TreatmentSummary]) -> Table {
-    let cpu = found.cpu();
-    let mut columns = vec![Column::text("treatment"), Column::text("placement")];
-    columns.extend(found.is_per_session.then(|| Column::figure("processes")));
-    columns.push(Column::figure("elapsed"));
-    columns.extend(cpu.map(|cpu| Column::figure(cpu_heading(cpu))));
-    columns.extend(["busy CPUs", "peak memory", "steal", "runs"].map(Column::figure));
-    let rows = members.iter().map(|summary| {
-        let metric = |name: &str| Cell::interval(summary.metrics.get(name));
-        let mut cells =
-            vec![Cell::text(facts.label(&summary.name, group)), Cell::text(summary.placement.trim())];
-        cells.extend(found.is_per_session.then(|| Cell::Count(summary.sessions.into())));
-        cells.push(metric(ELAPSED));
-        cells.extend(cpu.map(|cpu| metric(&cpu.metric)));
-        cells.extend([metric(BUSY_CPUS), metric(MEMORY), Cell::mean(summary.metrics.get("steal_share"))]);
-        cells.push(Cell::text(runs_words(&[summary])));
-        cells
-    });
-    Table::new(format!("Treatments {}", facts.group_words(group)).trim_end(), columns, rows)
-}
-
-/// Metric by metric and treatment by treatment.
-fn metrics(facts: &Facts<'_>, found: &Commands, group: &str, members: &[&TreatmentSummary]) -> Table {
-    let columns = vec![
-        Column::text("metric"),
-        Column::text("treatment"),
-        Column::text("unit"),
-        Column::text("direction"),
-        Column::figure("mean"),
-        Column::figure("ratio"),
+fn costs(found: &Commands, label: Cell, summary: &TreatmentSummary) -> Vec<(Column, Cell)> {
+    let metric = |name: &str| Cell::interval(summary.metrics.get(name));
+    let mut row = vec![
+        (Column::text("treatment"), label),
+        (Column::text("placement"), Cell::text(summary.placement.trim())),
     ];
-    let mut rows = Vec::new();
-    for quantity in found.quantities.iter().filter(|quantity| quantity.is_said) {
-        for summary in members {
-            let estimate = facts.ratio_of(&summary.name, &quantity.metric);
-            let mut comparisons = facts.study.comparisons.iter();
-            let comparison = comparisons.find(|c| c.treatment == summary.name && c.kind == "baseline");
-            let gap = comparison.and_then(|c| found.gap(&c.name, &quantity.metric));
-            rows.push(vec![
-                Cell::text(&quantity.name),
-                Cell::text(facts.label(&summary.name, group)),
-                Cell::text(&quantity.unit),
-                Cell::text(better(quantity)),
-                Cell::interval(summary.metrics.get(&quantity.metric)),
-                match (estimate, gap) {
-                    (Some(estimate), _) => Cell::Ratio(estimate.ratio.clone(), Says::Better),
-                    (None, Some(gap)) => Cell::Gap(gap.reason.clone()),
-                    (None, None) => Cell::none(),
-                },
-            ]);
-        }
-    }
-    Table::new(format!("Metrics of the output {}", facts.group_words(group)).trim_end(), columns, rows)
+    row.extend(processes(found, summary.sessions, 0));
+    row.push((Column::figure("elapsed"), metric(ELAPSED)));
+    row.extend(found.cpu().map(|cpu| (Column::figure(cpu_heading(cpu)), metric(&cpu.metric))));
+    row.extend([
+        (Column::figure("busy CPUs"), metric(BUSY_CPUS)),
+        (Column::figure("peak memory"), metric(MEMORY)),
+        (Column::figure("steal"), Cell::mean(summary.metrics.get("steal_share"))),
+        (Column::figure("runs"), Cell::text(runs_words(&[summary]))),
+    ]);
+    row
 }
 
 /// A quantity with its unit, as a heading: `elapsed`, `tps, tx/s`.
@@ -392,8 +357,16 @@ fn cpu_heading(cpu: &Quantity) -> String {
     name.replacen("CPU per ", "CPU/", 1)
 }
 
+/// ` inside L2`, or empty if there is one group.
+pub fn place(facts: &Facts<'_>, group: &str) -> String {
+    match facts.group_words(group) {
+        words if words.is_empty() => words,
+        words => format!(" {words}"),
+    }
+}
+
 /// Which direction is better, in words; empty if neither is.
-fn better(quantity: &Quantity) -> &'static str {
+pub fn better(quantity: &Quantity) -> &'static str {
     match quantity.better {
         Better::Higher => "higher is better",
         Better::Lower => "lower is better",

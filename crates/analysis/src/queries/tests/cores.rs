@@ -1,18 +1,18 @@
 //! Core-seconds: bounds of small cases, worked by hand and by trying every schedule.
 
 use super::*;
-use crate::queries::cores::{CoreBounds, busy_bounds, straggler_bounds};
+use crate::queries::cores::{busy_bounds, straggler_bounds};
 
-fn bounds(cores: &[&[f64]], window: f64) -> CoreBounds {
+fn bounds(cores: &[&[f64]], window: f64) -> CoreSeconds {
     let cores: Vec<Vec<f64>> = cores.iter().map(|core| core.to_vec()).collect();
-    CoreBounds::of(&cores, window)
+    CoreSeconds::of(&cores, window)
 }
 
 #[test]
 fn one_thread_a_core_is_exact() {
     let got = bounds(&[&[3.0], &[10.0], &[0.0]], 10.0);
-    assert_eq!((got.logical, got.core_low, got.core_high), (13.0, 13.0, 13.0));
-    assert_eq!((got.straggler_low, got.straggler_high), (0.0, 0.0));
+    assert_eq!((got.logical_s, got.core_low_s, got.core_high_s), (13.0, 13.0, 13.0));
+    assert_eq!((got.straggler_low_s, got.straggler_high_s), (0.0, 0.0));
 }
 
 #[test]
@@ -30,7 +30,7 @@ fn two_threads_worked_by_hand() {
     assert_eq!(straggler_bounds(&[vec![10.0, 10.0]], 10.0), (0.0, 0.0));
     assert_eq!(straggler_bounds(&[vec![10.0, 10.0], vec![0.0, 0.0]], 10.0), (10.0, 10.0));
     // Ticks beyond the window are cut off.
-    assert_eq!(bounds(&[&[10.01, 10.02]], 10.0).core_high, 10.0);
+    assert_eq!(bounds(&[&[10.01, 10.02]], 10.0).core_high_s, 10.0);
 }
 
 #[test]
@@ -52,14 +52,17 @@ fn no_schedule_is_out_of_bounds() {
         let thread = |at: u32| schedule >> (at * TICKS) & ((1 << TICKS) - 1);
         let busy = [0, 1, 2, 3].map(|at| thread(at).count_ones());
         let cores = [[0, 1], [2, 3]].map(|core| core.map(|at| f64::from(busy[at as usize])).to_vec());
-        let got = CoreBounds::of(&cores, f64::from(TICKS));
+        let got = CoreSeconds::of(&cores, f64::from(TICKS));
         let any = [thread(0) | thread(1), thread(2) | thread(3)];
         let both = [thread(0) & thread(1), thread(2) & thread(3)];
         let core_busy = any[0].count_ones() + any[1].count_ones();
         let straggling = ((both[0] & !any[1]) | (both[1] & !any[0])).count_ones();
-        assert!(got.core_low <= f64::from(core_busy) && f64::from(core_busy) <= got.core_high, "{busy:?}");
         assert!(
-            got.straggler_low <= f64::from(straggling) && f64::from(straggling) <= got.straggler_high,
+            got.core_low_s <= f64::from(core_busy) && f64::from(core_busy) <= got.core_high_s,
+            "{busy:?}"
+        );
+        assert!(
+            got.straggler_low_s <= f64::from(straggling) && f64::from(straggling) <= got.straggler_high_s,
             "{busy:?}: {straggling} not in {got:?}"
         );
         let (low, high) = reached.entry(busy).or_insert((core_busy, core_busy));
@@ -67,8 +70,8 @@ fn no_schedule_is_out_of_bounds() {
     }
     for (busy, (low, high)) in reached {
         let cores = [[busy[0], busy[1]], [busy[2], busy[3]]].map(|core| core.map(f64::from).to_vec());
-        let got = CoreBounds::of(&cores, f64::from(TICKS));
-        assert_eq!((got.core_low, got.core_high), (f64::from(low), f64::from(high)), "{busy:?}");
+        let got = CoreSeconds::of(&cores, f64::from(TICKS));
+        assert_eq!((got.core_low_s, got.core_high_s), (f64::from(low), f64::from(high)), "{busy:?}");
     }
 }
 
@@ -91,7 +94,7 @@ fn no_drawn_schedule_is_out_of_bounds() {
             .iter()
             .map(|core| core.iter().map(|thread| f64::from(thread.count_ones())).collect())
             .collect();
-        let got = CoreBounds::of(&busy, TICKS as f64);
+        let got = CoreSeconds::of(&busy, TICKS as f64);
         let at = |tick: usize, core: &Vec<u32>| core.iter().filter(|thread| *thread >> tick & 1 == 1).count();
         let (mut used, mut straggling) = (0.0, 0.0);
         for tick in 0..TICKS {
@@ -99,9 +102,9 @@ fn no_drawn_schedule_is_out_of_bounds() {
             used += counts.iter().filter(|count| **count > 0).count() as f64;
             straggling += f64::from(counts.iter().any(|c| *c >= 2) && counts.contains(&0));
         }
-        assert!(got.core_low <= used && used <= got.core_high, "{busy:?} {used} {got:?}");
+        assert!(got.core_low_s <= used && used <= got.core_high_s, "{busy:?} {used} {got:?}");
         assert!(
-            got.straggler_low <= straggling && straggling <= got.straggler_high,
+            got.straggler_low_s <= straggling && straggling <= got.straggler_high_s,
             "{busy:?} {straggling} {got:?}"
         );
     }
