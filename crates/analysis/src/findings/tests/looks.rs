@@ -75,7 +75,7 @@ fn what_happened_is_told_with_its_share_and_stretches() {
     assert_eq!(
         text(&declared),
         "Your 2 logical CPUs ran as declared and without neighbours in 50% [42, 59] of 640 looks before slices; a neighbour was on a \
-         sibling in 50% [42, 59]."
+         sibling of one or more of them in 50% [42, 59]."
     );
 }
 
