@@ -56,8 +56,9 @@ pub fn document(facts: &Facts<'_>) -> Document {
         about: about.into_iter().filter(|part| !part.is_empty()).map(str::to_owned).collect(),
         simulated: facts.is_simulated(),
         advice,
-        picture: choices::picture(facts)
-            .or_else(|| neighbours::profile(std::slice::from_ref(facts)))
+        // A choice is drawn for one group; a profile has all.
+        picture: neighbours::profile(std::slice::from_ref(facts))
+            .or_else(|| choices::picture(facts))
             .or_else(|| first_figure(&sections)),
         verdict,
         facts: figures(facts, kind),

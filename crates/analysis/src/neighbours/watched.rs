@@ -3,6 +3,7 @@
 
 use crate::findings::looks::SHOWN_SHARE;
 use crate::looks::shares::BlockShares;
+use crate::neighbours::LEAST_BLOCKS;
 use std::collections::BTreeMap;
 use threadwise_document::Interval;
 use threadwise_statistics::{LeftOut, median};
@@ -43,10 +44,12 @@ pub struct Watched {
     pub prevalence: Option<Interval>,
     /// Share of these looks with a neighbour that left far less than the width of a free core.
     pub deep_share: Option<Interval>,
-    /// Width of a core that a neighbour left, of the whole.
+    /// Width of a core that a neighbour left, of the whole; `None` where there were too few visits.
     pub width_left: Option<Interval>,
 }
 
+/// Visits that tell what a neighbour leaves: one may differ from the next.
+const LEAST_VISITS: u32 = 10;
 /// Looks at a logical CPU from which something is said of it.
 const LEAST_LOOKS: u32 = 30;
 /// Least share of looks, if it is the same in all parts of the time.
@@ -95,13 +98,16 @@ pub fn watched(looks: &[(Look, Vec<Share>)], alpha: f64) -> Watched {
         }
     }
     let widths: Vec<[(f64, f64); 2]> = widths.into_values().collect();
-    let estimate = LeftOut::of(&widths, left).and_then(|left_out| left_out.estimate());
+    let cpus: Vec<WatchedCpu> = cpus.into_values().map(Cpu::whole).collect();
+    let visits: u32 = cpus.iter().map(|cpu| cpu.visits).sum();
+    let is_told = visits >= LEAST_VISITS && tells(&widths);
+    let estimate = LeftOut::of(&widths, left).filter(|_| is_told).and_then(|left_out| left_out.estimate());
     let width_left = estimate.map(|estimate| {
         let Interval { mean, low, high, .. } = estimate.as_interval(alpha);
         Interval { mean, low: low.clamp(0.0, 1.0), high: high.clamp(0.0, 1.0), unit: "share".to_owned() }
     });
     Watched {
-        cpus: cpus.into_values().map(Cpu::whole).collect(),
+        cpus,
         looks: looks.len() as u32,
         time_ns,
         prevalence: shares.pooled(alpha),
@@ -124,6 +130,13 @@ fn add_width(sums: &mut [(f64, f64); 2], seen: &CpuLook, has_neighbour: bool) {
         let (sum, count) = &mut sums[usize::from(has_neighbour)];
         (*sum, *count) = (*sum + width, *count + 1.0);
     }
+}
+
+/// Whether looks with a neighbour count as enough equal parts of the time: few visits differ from each other.
+fn tells(parts: &[[(f64, f64); 2]]) -> bool {
+    let counts = parts.iter().map(|[_, (_, count)]| count);
+    let (sum, squares) = counts.fold((0.0, 0.0), |(sum, all), count| (sum + count, all + count * count));
+    sum * sum >= LEAST_BLOCKS * squares && squares > 0.0
 }
 
 /// Mean width with a neighbour over that without, of some parts.

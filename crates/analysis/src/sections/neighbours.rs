@@ -13,11 +13,11 @@ use threadwise_document::{
     Block, Cell, Chart, Column, Figure, Mark, Prose, Says, Section, Shown, Table, prose,
 };
 
-/// Fewest groups, or studies, that make a profile.
-const PROFILE: usize = 3;
+/// Fewest groups, of all studies together, that make a profile.
+const PROFILE: usize = 4;
 
 /// What a second thread on a core yields and costs, by what sessions do: a chart of groups of treatments, of one study or
-/// of several; `None` where fewer than three are known. Yields of declared siblings and what looks show are named apart.
+/// of several; `None` where fewer than four are known. Yields of declared siblings and what looks show are named apart.
 pub fn profile(studies: &[Facts<'_>]) -> Option<Box<Figure>> {
     let label = |at: usize, facts: &Facts<'_>, group: &str| {
         let words = facts.group_words(group);

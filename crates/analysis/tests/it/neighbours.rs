@@ -455,10 +455,11 @@ pub fn watch(host: &Host, time_s: f64, random: &mut Normal) -> Vec<(Look, Vec<Sh
     looks.collect()
 }
 
-/// Of so many watches: shares that say there are neighbours, and whose intervals hold the share of the time and what is left.
-pub fn watch_rates(host: &Host, time_s: f64, watches: u32, seed: u64) -> [f64; 3] {
+/// Of so many watches: shares that say there are neighbours, whose intervals hold the share of the time, that tell what is
+/// left, and of these whose intervals hold that.
+pub fn watch_rates(host: &Host, time_s: f64, watches: u32, seed: u64) -> [f64; 4] {
     let mut random = Normal::new(seed);
-    let mut sums = [0.0; 3];
+    let mut sums = [0.0; 4];
     for _ in 0..watches {
         let found = threadwise_analysis::neighbours::watched(&watch(host, time_s, &mut random), 0.05);
         let holds = |interval: &Option<threadwise_analysis::Interval>, truth: f64| {
@@ -467,11 +468,14 @@ pub fn watch_rates(host: &Host, time_s: f64, watches: u32, seed: u64) -> [f64; 3
         let all = [
             found.shows_neighbours(),
             holds(&found.prevalence, host.prevalence),
+            found.width_left.is_some(),
             holds(&found.width_left, 0.65),
         ];
         sums.iter_mut().zip(all).for_each(|(sum, is_so)| *sum += f64::from(u8::from(is_so)));
     }
-    sums.map(|sum| sum / f64::from(watches))
+    let [shown, prevalence, told, left] = sums;
+    let all = f64::from(watches);
+    [shown / all, prevalence / all, told / all, left / told.max(1.0)]
 }
 
 #[test]
@@ -479,8 +483,8 @@ fn neighbours_are_shown_by_looks_alone_and_none_where_there_is_none() {
     let none = Host { prevalence: 1e-9, wrong: 0.002, ..HOST };
     assert_eq!(watch_rates(&none, 60.0, 20, 1)[0], 0.0);
     assert!(watch_rates(&none, 2.0, 100, 2)[0] <= 0.05);
-    let [shown, prevalence, left] = watch_rates(&HOST, 60.0, 20, 3);
-    assert!(shown == 1.0 && prevalence >= 0.8 && left >= 0.8, "{shown} {prevalence} {left}");
+    let [shown, prevalence, told, left] = watch_rates(&HOST, 60.0, 20, 3);
+    assert!(shown == 1.0 && told == 1.0 && prevalence >= 0.8 && left >= 0.8, "{shown} {prevalence} {left}");
 }
 
 #[test]
