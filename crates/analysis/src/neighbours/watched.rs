@@ -100,7 +100,11 @@ pub fn watched(looks: &[(Look, Vec<Share>)], alpha: f64) -> Watched {
     let widths: Vec<[(f64, f64); 2]> = widths.into_values().collect();
     let cpus: Vec<WatchedCpu> = cpus.into_values().map(Cpu::whole).collect();
     let visits: u32 = cpus.iter().map(|cpu| cpu.visits).sum();
-    let is_told = visits >= LEAST_VISITS && tells(&widths);
+    // Parts that are shorter than two visits are not independent.
+    let at_once: f64 =
+        cpus.iter().map(|cpu| f64::from(cpu.with_neighbour) / f64::from(cpu.looks.max(1))).sum();
+    let least = f64::from(LEAST_VISITS).max(2.0 * PARTS as f64 * at_once);
+    let is_told = f64::from(visits) >= least && tells(&widths);
     let estimate = LeftOut::of(&widths, left).filter(|_| is_told).and_then(|left_out| left_out.estimate());
     let width_left = estimate.map(|estimate| {
         let Interval { mean, low, high, .. } = estimate.as_interval(alpha);

@@ -59,7 +59,7 @@ pub fn text(studies: &[Facts<'_>], style: Style) -> String {
 fn a_table_of_three_engines() {
     insta::assert_snapshot!(text(&named(&fixtures()), UNICODE), @r"
     Ratios of rows/s side by side
-    1. Of 3 common comparisons, 2 have the same sign in all studies; none points in opposite directions.
+    1. Of 3 common comparisons the same sign in all studies: 2; none points in opposite directions.
        engine        workload    result file       blocks  noise floor
     ──────────────────────────────────────────────────────────────────
     1  sqlite 1.0    logical-io  lite.threadwise        8        ±0.9%
@@ -83,7 +83,8 @@ fn a_table_of_three_engines() {
     cross-package/l2 : alone  ▲ 1.94x [1.90, 1.98]  -                       ▲ 1.94x [1.90, 1.98]
     smt-yield/l2              ▲ 1.29x [1.26, 1.34]  ▲ 1.29x [1.26, 1.34] ~  ▲ 1.29x [1.26, 1.34]
     2 -: one package  3 -: crash: gone
-    ▲ higher  ▼ lower  = within the margin  ? undecided  ~ the same, run twice, differed
+    ▲ higher  ▼ lower  = within the margin  ? undecided
+    ~ the same, run twice, differed, or agrees only within more than the margin
     Ratios may be compared side by side: each is of an engine to itself. Rows per second are not: each
     engine's rows are its own work.
     ");

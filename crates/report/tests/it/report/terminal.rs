@@ -117,7 +117,8 @@ fn verdict_and_table() {
     comparisons
       smt-yield/l2      ▲ 1.29x [1.26, 1.34]  higher
       smt-yield/memory  ▲ 1.27x [1.23, 1.30]  higher
-    ±, [low, high]: 95% interval over 8 blocks.  ▲ higher  ▼ lower  = within the margin  ? undecided
+    ±, [low, high]: 95% interval over 8 blocks, of each figure for itself; findings have intervals for
+    all ratios together.  ▲ higher  ▼ lower  = within the margin  ? undecided
     ");
     insta::assert_snapshot!(sections(&fixture.document(), ASCII), @r"
     treatment                sessions        rows/s  ratio to alone           p99  CPU/row         runs
@@ -143,7 +144,8 @@ fn verdict_and_table() {
     comparisons
       smt-yield/l2      ^ 1.29x [1.26, 1.34]  higher
       smt-yield/memory  ^ 1.27x [1.23, 1.30]  higher
-    +-, [low, high]: 95% interval over 8 blocks.  ^ higher  v lower  = within the margin  ? undecided
+    +-, [low, high]: 95% interval over 8 blocks, of each figure for itself; findings have intervals for
+    all ratios together.  ^ higher  v lower  = within the margin  ? undecided
     ");
 }
 
@@ -183,9 +185,10 @@ fn a_narrow_terminal_loses_columns_and_then_the_table() {
     comparisons
       smt-yield/l2      ▲ 1.29x [1.26, 1.34]  higher
       smt-yield/memory  ▲ 1.27x [1.23, 1.30]  higher
-    ±, [low, high]: 95% interval over 8 blocks.
-    ▲ higher  ▼ lower  = within the margin
-    ? undecided
+    ±, [low, high]: 95% interval over 8 blocks, of
+    each figure for itself; findings have intervals
+    for all ratios together.  ▲ higher  ▼ lower
+    = within the margin  ? undecided
     ");
     insta::assert_snapshot!(ends(90, 18), @r"
       sessions-4 (spread:4)         4   712k ±2.3%  ▲ 3.54x [3.47, 3.61]  506 µs            8
@@ -194,8 +197,8 @@ fn a_narrow_terminal_loses_columns_and_then_the_table() {
     comparisons
       smt-yield/l2      ▲ 1.29x [1.26, 1.34]  higher
       smt-yield/memory  ▲ 1.27x [1.23, 1.30]  higher
-    ±, [low, high]: 95% interval over 8 blocks.  ▲ higher  ▼ lower  = within the margin
-    ? undecided
+    ±, [low, high]: 95% interval over 8 blocks, of each figure for itself; findings have
+    intervals for all ratios together.  ▲ higher  ▼ lower  = within the margin  ? undecided
     ");
     // Every word of the wide table is whole in the narrow ones; half-widths stand there for intervals.
     let wide = at(100);
@@ -236,7 +239,8 @@ fn comparisons_stand_below_the_table_by_name() {
       smt-yield/l2        ▲ 1.29x [1.26, 1.34]  higher
       smt-yield/memory    ▲ 1.27x [1.23, 1.30]  higher
       two �[2Jversus two  ? 0.98x [0.96, 1.00]  undecided
-    ±, [low, high]: 95% interval over 8 blocks.  ▲ higher  ▼ lower  = within the margin  ? undecided
+    ±, [low, high]: 95% interval over 8 blocks, of each figure for itself; findings have intervals for
+    all ratios together.  ▲ higher  ▼ lower  = within the margin  ? undecided
     ");
     let narrow = sections(&fixture.document(), Style { width: 50, ..UNICODE });
     assert!(narrow.contains("\n  two \u{fffd}[2Jversus two  ? 0.98x ["), "{narrow}");
