@@ -122,7 +122,7 @@ fn level(facts: &Facts<'_>, group: &str) -> String {
 }
 
 /// A row for each group: the rate of one session, ratios of two, and what a neighbour leaves.
-fn by_group(facts: &Facts<'_>, answer: &[Prose]) -> Option<Table> {
+fn by_group<'a>(facts: &'a Facts<'a>, answer: &[Prose]) -> Option<Table> {
     let groups = facts.study.groups();
     if groups.len() <= MOST_IN_WORDS || !is_one_alone(facts) {
         return None;
@@ -138,24 +138,50 @@ fn by_group(facts: &Facts<'_>, answer: &[Prose]) -> Option<Table> {
         let one = all.find(|one| one.group == group && one.role == Role::Baseline)?;
         facts.analysis.treatments.iter().find(|summary| summary.name == one.name)
     };
-    let columns = vec![
-        Column::text(""),
-        Column::figure(kinds::of(facts.study).nouns(facts.study).rate),
-        Column::figure("two cores"),
-        Column::figure("one core"),
-        Column::figure("beside a neighbour").drop_at(1),
+    // A screen has room for some: the first, and those that the answer names.
+    let is_named = |group: &&str| given.contains(&format!(" with {}", level(facts, group)));
+    let named = groups.iter().filter(|group| is_named(group)).count();
+    let mut others = ROWS.saturating_sub(named);
+    let is_shown = |group: &&str| {
+        is_named(group) || {
+            let has_room = others > 0;
+            others = others.saturating_sub(1);
+            has_room
+        }
+    };
+    let shown: Vec<&str> = groups.iter().copied().filter(is_shown).collect();
+    let two = |group: &str| facts.two_cores(group).and_then(|name| facts.against_alone(name, THROUGHPUT));
+    let one = |group: &str| {
+        let declared = core_yield(facts, group).map(|estimate| &estimate.ratio);
+        declared.or_else(|| seen(neighbours::OVER_ONE, group))
+    };
+    let left = |group: &str| seen(neighbours::LEFT, group);
+    let heading = match shown.len() == groups.len() {
+        true => String::new(),
+        false => format!("{} of {}", shown.len(), groups.len()),
+    };
+    let mut columns =
+        vec![Column::text(heading), Column::figure(kinds::of(facts.study).nouns(facts.study).rate)];
+    let mut rows: Vec<Vec<Cell>> = shown
+        .iter()
+        .map(|group| {
+            let rate = of_one(group).and_then(|one| one.metrics.get(THROUGHPUT));
+            vec![Cell::text(level(facts, group)), Cell::mean(rate)]
+        })
+        .collect();
+    let ratios: [(&str, &dyn Fn(&str) -> Option<&'a Ratio>); 3] = [
+        ("two cores", &|group| two(group).map(|estimate| &estimate.ratio)),
+        ("two on one core", &one),
+        ("left beside a neighbour", &left),
     ];
-    let rows = groups.iter().map(|group| {
-        let two = facts.two_cores(group).and_then(|name| facts.against_alone(name, THROUGHPUT));
-        let one = core_yield(facts, group).map(|estimate| &estimate.ratio);
-        vec![
-            Cell::text(level(facts, group)),
-            Cell::mean(of_one(group).and_then(|one| one.metrics.get(THROUGHPUT))),
-            ratio(two.map(|estimate| &estimate.ratio)),
-            ratio(one.or_else(|| seen(neighbours::OVER_ONE, group))),
-            ratio(seen(neighbours::LEFT, group)),
-        ]
-    });
+    for (heading, find) in ratios {
+        if shown.iter().all(|group| find(group).is_none()) {
+            continue;
+        }
+        let column = Column::figure(heading);
+        columns.push(if columns.len() == 2 { column } else { column.drop_at(1) });
+        rows.iter_mut().zip(&shown).for_each(|(row, group)| row.push(ratio(find(group))));
+    }
     Some(Table::new("", columns, rows))
 }
 
@@ -207,7 +233,7 @@ fn hidden(facts: &Facts<'_>) -> Option<Prose> {
 }
 
 /// The treatments of one group: rate, ratio to the baseline and latency; `None` for other kinds of studies.
-pub fn table(facts: &Facts<'_>, answer: &[Prose]) -> Option<Table> {
+pub fn table<'a>(facts: &'a Facts<'a>, answer: &[Prose]) -> Option<Table> {
     if facts.study.is_fixed_work() || facts.study.external.is_some() {
         return None;
     }
