@@ -76,6 +76,12 @@ fn ask(case: &Case<'_>) -> Option<Found> {
         named.collect::<Vec<_>>()
     };
     let checked = |ratio: Ratio, group: &Group| claimed(ratio.exp(), &group.found, rule.alpha);
+    let by_cpu = |ratio: Ratio, group: &Group| {
+        group
+            .by_cpu
+            .as_ref()
+            .map_or_else(|| ratio.clone().exp(), |found| claimed(ratio.clone().exp(), found, rule.alpha))
+    };
     let exp = |ratio: Ratio, _: &Group| ratio.exp();
     let share = |ratio: Ratio| Ratio { unit: "share", ..ratio };
     let shares = |ratio: Ratio, _: &Group| share(ratio);
@@ -90,7 +96,7 @@ fn ask(case: &Case<'_>) -> Option<Found> {
         of_groups(LEFT, &|group| group.found.left, &checked),
         of_groups(SEEN, &|group| Some(group.found.seen), &checked),
         agreed.collect(),
-        of_groups(LEFT_BY_CPU, &|group| group.by_cpu.as_ref()?.left, &exp),
+        of_groups(LEFT_BY_CPU, &|group| group.by_cpu.as_ref()?.left, &by_cpu),
         of_groups(WHOLE, &|group| group.found.whole, &exp),
         of_groups(ELSEWHERE, &|group| group.found.elsewhere, &shares),
         of_groups(PREVALENCE, &|group| Some(group.found.prevalence), &shares),
