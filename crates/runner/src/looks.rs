@@ -207,7 +207,12 @@ mod tests {
         assert_eq!([(1, 2), (2, 1)].map(|(at, looks)| looking.next_during(at, looks, ms(50))), [None, None]);
         looking.changes = Changes { alone: [3].into(), shared: [3, 4].into() };
         assert_eq!(looking.first_during(2, 2, ms(5), ms(40)), Some(ms(15)));
-        assert_eq!(looking.first_during(0, ms(0), ms(9_000)), Some(ms(100)));
+        let first = |sequence| looking.first_during(0, sequence, ms(7), ms(9_000)).map(|due| due.as_millis());
+        assert_eq!(
+            [0, 1, 2, 3].map(first),
+            [Some(7), Some(68), Some(30), Some(92)],
+            "at another time in each"
+        );
         assert_eq!(looking.next_during(0, 1, ms(9_000)), Some(ms(100)));
         looking.took_ns = 1_000_000;
         assert_eq!(looking.next_during(0, 1, ms(9_000)), Some(ms(500)));

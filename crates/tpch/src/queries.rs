@@ -73,15 +73,15 @@ fn literal(dialect: Dialect, value: &Value) -> String {
 
 /// The text with its placeholders.
 fn text(dialect: Dialect, query: u8) -> &'static str {
-    let own = match dialect {
+    let texts: &[(u8, &str)] = match dialect {
         Dialect::Sqlite => SQLITE,
         Dialect::ClickHouse => CLICKHOUSE,
         Dialect::SqlServer => SQLSERVER,
         Dialect::Oracle => ORACLE,
         Dialect::DuckDb | Dialect::DataFusion | Dialect::Postgres => &[],
     };
-    let own = own.iter().find(|(number, _)| *number == query).map(|(_, text)| *text);
-    own.or_else(|| COMMON.get(usize::from(query) - 1).copied()).unwrap_or_default()
+    let changed = texts.iter().find(|(number, _)| *number == query).map(|(_, text)| *text);
+    changed.or_else(|| COMMON.get(usize::from(query) - 1).copied()).unwrap_or_default()
 }
 
 const COMMON: [&str; QUERIES as usize] = [

@@ -6,14 +6,10 @@
 
 use super::Violation;
 use super::source::{SourceFile, in_word, line_of, words};
-use std::collections::BTreeMap;
 use std::ops::Range;
 
 /// Meaningless names.
 const NAMES: [&str; 4] = ["of", "own", "told", "work"];
-
-/// Crates that still have such variables, and how many: the number may only fall.
-const NAMES_LEFT: [(&str, usize); 1] = [("tpch", 6)];
 
 /// A variable with such a name: its file, line and name.
 struct Binding<'a> {
@@ -24,34 +20,10 @@ struct Binding<'a> {
 
 /// Such variables of all crates and of xtask.
 pub fn check(files: &[SourceFile<'_>]) -> Vec<Violation> {
-    let mut crates: BTreeMap<&str, Vec<Binding<'_>>> = BTreeMap::new();
-    for file in files {
-        let parts = file.path.split_once("/src/").map(|(package, _)| package);
-        let package = parts.and_then(|package| match package {
-            "xtask" => Some(package),
-            _ => package.strip_prefix("crates/"),
-        });
-        if let Some(package) = package {
-            crates.entry(package).or_default().extend(bindings(file));
-        }
-    }
-    crates.into_iter().flat_map(|(name, found)| of_crate(name, &found)).collect()
-}
-
-fn of_crate(name: &str, found: &[Binding<'_>]) -> Vec<Violation> {
-    let left = NAMES_LEFT.iter().find(|(left, _)| *left == name).map_or(0, |(_, count)| *count);
-    match found {
-        [] if left == 0 => Vec::new(),
-        [first, ..] if found.len() == left => {
-            let what = format!("crate {name} has {left} variables called {}", NAMES.join(", "));
-            vec![Violation::warning(first.path, first.line, what)]
-        }
-        _ if found.len() < left => {
-            let what = format!("crate {name} has {} variables left: say so in NAMES_LEFT", found.len());
-            vec![Violation::new("xtask/src/tidy/bindings.rs", 0, what)]
-        }
-        _ => found.iter().map(violation).collect(),
-    }
+    let is_checked = |file: &&SourceFile<'_>| {
+        ["crates/", "xtask/"].iter().any(|start| file.path.starts_with(start)) && file.path.contains("/src/")
+    };
+    files.iter().filter(is_checked).flat_map(bindings).map(|found| violation(&found)).collect()
 }
 
 fn violation(found: &Binding<'_>) -> Violation {
@@ -220,19 +192,5 @@ mod tests {
         let found = |path: &str| check(&[SourceFile::new(path, "fn f(own: T) {}")]).len();
         assert_eq!((found("crates/x/src/a/b.rs"), found("xtask/src/a.rs")), (1, 1));
         assert_eq!((found("crates/x/src/a/tests.rs"), found("crates/x/tests/a.rs")), (0, 0));
-    }
-
-    #[test]
-    fn what_is_left_of_a_crate_may_only_fall() {
-        let (name, left) = NAMES_LEFT[0];
-        let path = format!("crates/{name}/src/a.rs");
-        let found = |count: usize| {
-            let text = "let own = 1;\n".repeat(count);
-            check(&[SourceFile::new(&path, &text)])
-        };
-        assert!(matches!(found(left).as_slice(), [only] if only.warning));
-        let fewer = found(left - 1);
-        assert!(matches!(fewer.as_slice(), [only] if !only.warning && only.what.contains("NAMES_LEFT")));
-        assert_eq!(found(left + 1).iter().filter(|violation| !violation.warning).count(), left + 1);
     }
 }

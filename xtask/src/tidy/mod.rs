@@ -37,13 +37,11 @@ pub fn run() -> Result<(), String> {
         tree.iter().flat_map(|(path, bytes)| check(path, bytes, &names)).collect();
     found.extend(check_tree(&texts(&tree)));
     for violation in &found {
-        let word = if violation.warning { "warning" } else { "error" };
-        eprintln!("{word}: {}:{}: {}", violation.path, violation.line, violation.what);
+        eprintln!("error: {}:{}: {}", violation.path, violation.line, violation.what);
     }
-    let errors = found.iter().filter(|violation| !violation.warning).count();
-    match errors {
+    match found.len() {
         0 => {
-            println!("{} files tidy, {} warnings", tree.len(), found.len());
+            println!("{} files tidy", tree.len());
             Ok(())
         }
         errors => Err(format!("violations of the rules in CONTRIBUTING.md: {errors}")),

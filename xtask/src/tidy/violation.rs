@@ -9,18 +9,11 @@ pub struct Violation {
     pub line: usize,
     /// What is wrong and what would be right.
     pub what: String,
-    /// Whether it only warns.
-    pub warning: bool,
 }
 
 impl Violation {
-    /// An error.
+    /// In a line of a file.
     pub fn new(path: &str, line: usize, what: impl Into<String>) -> Self {
-        Self { path: path.to_owned(), line, what: what.into(), warning: false }
-    }
-
-    /// Something that is still allowed.
-    pub fn warning(path: &str, line: usize, what: impl Into<String>) -> Self {
-        Self { warning: true, ..Self::new(path, line, what) }
+        Self { path: path.to_owned(), line, what: what.into() }
     }
 }

@@ -8,16 +8,12 @@
 //! Student's t.
 
 use super::pairs::{inverse, times};
-use super::rows::{DuringLook, Observations, Row};
+use super::rows::{DuringLook, LEAST_BLOCKS, LEAST_LOOKS, Observations, Row};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use std::collections::BTreeMap;
 use threadwise_statistics::{LeftOut, MeanEstimate};
 
-/// Blocks that must tell something, and as how many equal ones they must count.
-pub const LEAST_BLOCKS: f64 = 6.0;
-/// Looks during slices from which γ is estimated.
-pub(super) const LEAST_LOOKS: usize = 30;
 /// Least γ: below, exposures say nearly nothing of what happens inside slices.
 const LEAST_GAMMA: f64 = 0.2;
 /// Least number of rows of a cell.

@@ -10,8 +10,8 @@ mod rows;
 mod watched;
 mod words;
 
-pub use cost::{Found, LEAST_BLOCKS, cost};
+pub use cost::{Found, cost};
 pub use pairs::{PairFound, pairs};
-pub use rows::{DuringLook, Observations, PairLook, PairRow, Row, observations};
+pub use rows::{DuringLook, LEAST_BLOCKS, Observations, PairLook, PairRow, Row, observations};
 pub use watched::{PARTS, Watched, WatchedCpu, watched};
 pub use words::{exposition, line, screen as neighbours_screen};

@@ -4,8 +4,7 @@
 //! As [`cost`](super::cost), with two exposures of a slice: the share of the looks around it with both on one core, and the mean
 //! share of both with a neighbour. What happens inside slices follows both by a matrix of slopes, Γ, in the place of γ.
 
-use super::cost::{LEAST_BLOCKS, LEAST_LOOKS};
-use super::rows::{PairLook, PairRow, States};
+use super::rows::{LEAST_BLOCKS, LEAST_LOOKS, PairLook, PairRow, States};
 use std::collections::BTreeMap;
 use threadwise_statistics::{LeftOut, MeanEstimate};
 

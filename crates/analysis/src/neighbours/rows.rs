@@ -6,6 +6,11 @@ use std::collections::BTreeMap;
 use threadwise_study::look::follow::Share;
 use threadwise_study::{Moment, OptionValue, Study, tpch};
 
+/// Blocks that must tell something, and as how many equal ones they must count.
+pub const LEAST_BLOCKS: f64 = 6.0;
+/// Looks during slices from which their slope is estimated.
+pub(super) const LEAST_LOOKS: usize = 30;
+
 /// A session in a slice, or a query or whole run.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Row {
@@ -207,7 +212,7 @@ impl<'s, 'r> Around<'s, 'r> {
             let cpus = run.cpus.iter().flat_map(|cpu| known(self.during.iter().skip(from).step_by(2), *cpu));
             cpus.collect::<Vec<f64>>()
         });
-        (is_busy && row.rate.is_finite()).then(|| Whole { row, turns, start_ns: slice.start_ns })
+        (is_busy && row.rate.is_finite()).then_some(Whole { row, turns, start_ns: slice.start_ns })
     }
 }
 
@@ -347,15 +352,15 @@ struct Means {
 
 impl Means {
     fn of<'w>(rows: impl Iterator<Item = &'w (u64, Row, f64)> + Clone) -> Self {
-        let of = |value: fn(&Row) -> Option<f64>| {
+        let over = |value: fn(&Row) -> Option<f64>| {
             mean(&rows.clone().filter_map(|(_, row, _)| value(row)).collect::<Vec<f64>>()).unwrap_or(0.0)
         };
         Self {
-            rate: of(|row| Some(row.rate)),
-            rate_by_cpu: of(|row| row.rate_by_cpu),
-            own: of(|row| Some(row.own)),
-            elsewhere: of(|row| row.elsewhere),
-            share: of(|row| Some(row.share)),
+            rate: over(|row| Some(row.rate)),
+            rate_by_cpu: over(|row| row.rate_by_cpu),
+            own: over(|row| Some(row.own)),
+            elsewhere: over(|row| row.elsewhere),
+            share: over(|row| Some(row.share)),
             seen: mean(&rows.clone().map(|(.., seen)| *seen).collect::<Vec<f64>>()).unwrap_or(0.0),
         }
     }
@@ -377,8 +382,8 @@ fn repeated(slice: &LookedAt<'_>) -> Vec<[f64; 2]> {
     let during: Vec<&Judged<'_>> = slice.looks.iter().filter(|look| look.moment == Moment::During).collect();
     let twice = during.windows(2).filter(|two| is_repeated(two[0], two[1]));
     let both = |two: &[&Judged<'_>]| {
-        let of = |cpu: &u32| Some([seen(two[0].shares.get(*cpu)?)?, seen(two[1].shares.get(*cpu)?)?]);
-        slice.run.cpus.iter().filter_map(of).collect::<Vec<_>>()
+        let at_cpu = |cpu: &u32| Some([seen(two[0].shares.get(*cpu)?)?, seen(two[1].shares.get(*cpu)?)?]);
+        slice.run.cpus.iter().filter_map(at_cpu).collect::<Vec<_>>()
     };
     twice.flat_map(both).collect()
 }

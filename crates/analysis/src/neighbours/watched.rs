@@ -145,8 +145,8 @@ fn tells(parts: &[[(f64, f64); 2]]) -> bool {
 
 /// Mean width with a neighbour over that without, of some parts.
 fn left(parts: &[&[(f64, f64); 2]]) -> Option<f64> {
-    let mean = |of: usize| {
-        let sums = parts.iter().map(|part| part[of]);
+    let mean = |state: usize| {
+        let sums = parts.iter().map(|part| part[state]);
         let (sum, count) = sums.fold((0.0, 0.0), |all, part| (all.0 + part.0, all.1 + part.1));
         sum / count
     };

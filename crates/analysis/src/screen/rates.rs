@@ -169,7 +169,8 @@ fn by_group<'a>(facts: &'a Facts<'a>, answer: &[Prose]) -> Option<Table> {
             vec![Cell::text(level(facts, group)), Cell::mean(rate)]
         })
         .collect();
-    let ratios: [(&str, &dyn Fn(&str) -> Option<&'a Ratio>); 3] = [
+    type Find<'f, 'a> = &'f dyn Fn(&str) -> Option<&'a Ratio>;
+    let ratios: [(&str, Find<'_, 'a>); 3] = [
         ("two cores", &|group| two(group).map(|estimate| &estimate.ratio)),
         ("two on one core", &one),
         ("left beside a neighbour", &left),

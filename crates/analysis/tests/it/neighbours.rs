@@ -177,6 +177,11 @@ const SHORTEST_S: f64 = 0.06;
 /// Between looks inside a query, and their time beside a query.
 const EVERY_S: f64 = 0.1;
 
+/// A look: its moment and time in seconds, and which of two logical CPUs had a neighbour.
+type Seen = (Moment, f64, [bool; 2]);
+/// A query and its looks.
+type Taken = (Slice, Vec<Seen>);
+
 /// A study of queries, of which each runs once a block under each of four treatments that are all the same: a session on
 /// logical CPU 0, or 1, as drawn for the block.
 pub fn query_study(host: &Host, random: &mut Normal) -> Observations {
@@ -186,7 +191,7 @@ pub fn query_study(host: &Host, random: &mut Normal) -> Observations {
         .map(|query| SHORTEST_S * 16_f64.powf(f64::from(query) / f64::from(QUERIES - 1)))
         .collect();
     let most_s = 8.0 * alone.iter().sum::<f64>() * whole::NAMES.len() as f64;
-    let mut runs: Vec<(Run, Vec<(Slice, Vec<(Moment, f64, [bool; 2])>)>)> = Vec::new();
+    let mut runs: Vec<(Run, Vec<Taken>)> = Vec::new();
     let (mut clock, mut sequence) = (0.0, 0_u64);
     for block in 0..host.blocks {
         let visits = [(); 2].map(|()| Visits::draw(host, most_s, random));
@@ -195,7 +200,7 @@ pub fn query_study(host: &Host, random: &mut Normal) -> Observations {
             whole::NAMES.iter().map(|name| (run(block, name, own as u32), Vec::new())).collect();
         let (mut at, level) = (0.1, (BLOCK_SD * random.draw()).exp());
         for query in 0..QUERIES {
-            for turn in 0..whole::NAMES.len() {
+            for (_, slices) in &mut of_block {
                 let from = at + 5e-4;
                 let work = alone[usize::from(query)] * level * (SLICE_SD * random.draw()).exp();
                 let speed = |share: f64| 1.0 - host.cost * share;
@@ -222,7 +227,7 @@ pub fn query_study(host: &Host, random: &mut Normal) -> Observations {
                 looks.push(look(Moment::After, from + low + 0.01));
                 let mut slice = slice(query + 1, clock + from, low);
                 slice.sequence = sequence;
-                of_block[turn].1.push((slice, looks));
+                slices.push((slice, looks));
                 at = from + low + 0.012;
             }
         }
@@ -235,7 +240,7 @@ pub fn query_study(host: &Host, random: &mut Normal) -> Observations {
     let mut slices: Vec<LookedAt<'_>> = Vec::new();
     for (run, of_run) in &runs {
         for (slice, seen) in of_run {
-            let mut judged = |(moment, _, seen): &(Moment, f64, [bool; 2])| {
+            let mut judged = |(moment, _, seen): &Seen| {
                 let share = |has: bool| if has { Share::Neighbour } else { Share::Alone };
                 let shares = (0..).zip(seen.map(share)).collect();
                 Judged { moment: *moment, look: next.next().unwrap(), shares }
@@ -425,8 +430,7 @@ pub fn pair_rates(host: &Host, studies: u32, seed: u64) -> [f64; 5] {
     [sums[0] / f64::from(studies), sums[1] / count, sums[2] / count, sums[3] / count, sums[4] / count]
 }
 
-/// Looks of `threadwise neighbours` every 20 ms at two logical CPUs. A visit leaves 0.5 to 0.8 of the width, drawn anew for
-/// each; `wrong` looks have 0.6 of it without one, in stretches of five.
+/// Looks of `threadwise neighbours` every 20 ms at two logical CPUs. A visit leaves 0.5 to 0.8 of the width, drawn for each; `wrong` looks have 0.6 of it without one, in stretches of five.
 pub fn watch(host: &Host, time_s: f64, random: &mut Normal) -> Vec<(Look, Vec<Share>)> {
     let visits = [(); 2].map(|()| Visits::draw(host, time_s + 1.0, random));
     let mut left = [(usize::MAX, 1.0); 2];

@@ -151,11 +151,11 @@ fn remove_ours(root: &Path, name: &str) -> Result<(), DatasetError> {
 
 /// Renames to the final name; moves away the earlier folder first.
 fn put_in_place(root: &Path, name: &str, making: &Path) -> Result<(), DatasetError> {
-    let (own, old) = (root.join(name), root.join(format!("{OLD}{name}")));
-    if fs::symlink_metadata(&own).is_ok() {
-        fs::rename(&own, &old).map_err(DatasetError::file("move away the damaged", &own))?;
+    let (folder, old) = (root.join(name), root.join(format!("{OLD}{name}")));
+    if fs::symlink_metadata(&folder).is_ok() {
+        fs::rename(&folder, &old).map_err(DatasetError::file("move away the damaged", &folder))?;
     }
-    fs::rename(making, &own).map_err(DatasetError::file("rename to", &own))?;
+    fs::rename(making, &folder).map_err(DatasetError::file("rename to", &folder))?;
     sealed::sync_folder(root).map_err(DatasetError::file("flush", root))
 }
 
@@ -180,23 +180,23 @@ fn make_in(
         Cluster::OrderKey => {
             room::check_step(make.cache_root, make.key)?;
             fs::create_dir(folder).map_err(DatasetError::file("make", folder))?;
-            let mut work = Work { make, folder, log: log.clone(), stop, progress: &mut *progress };
-            work.generate()?;
-            (work.generator_version()?, Vec::new())
+            let mut maker = Work { make, folder, log: log.clone(), stop, progress: &mut *progress };
+            maker.generate()?;
+            (maker.generator_version()?, Vec::new())
         }
         Cluster::ShipDate => {
             let plain = plain(make, &mut *progress, stop)?;
             room::check_step(make.cache_root, make.key)?;
             fs::create_dir(folder).map_err(DatasetError::file("make", folder))?;
-            let mut work = Work { make, folder, log: log.clone(), stop, progress: &mut *progress };
-            work.sort(&plain)?;
+            let mut maker = Work { make, folder, log: log.clone(), stop, progress: &mut *progress };
+            maker.sort(&plain)?;
             (plain.generator, plain.tables)
         }
     };
-    let mut work = Work { make, folder, log, stop, progress };
+    let mut maker = Work { make, folder, log, stop, progress };
     remove_others(folder)?;
-    let counts = work.count()?;
-    let tables = work.sum(&counts, &known)?;
+    let counts = maker.count()?;
+    let tables = maker.sum(&counts, &known)?;
     manifest::write(folder, &Manifest { key: make.key, generator, tables })
         .map_err(DatasetError::file("write the manifest of", folder))
 }

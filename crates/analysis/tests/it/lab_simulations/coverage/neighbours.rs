@@ -110,12 +110,12 @@ fn two_sessions_on_one_core_are_covered() {
 fn what_looks_alone_say_is_covered_and_seldom_wrong() {
     let watches = count(400) as u32;
     let error = |share: f64| 3.0 * (share * (1.0 - share) / f64::from(watches)).sqrt();
-    println!("neighbours, visits, wrong, time: shown, share of the time covered, width told, covered");
+    println!("neighbours, visits, wrong, time: shown, share of the time covered, width said, covered");
     let line = |host: &Host, time_s: f64| {
         let found = watch_rates(host, time_s, watches, 9);
-        let [shown, prevalence, told, left] = found.map(|share| 100.0 * share);
+        let [shown, prevalence, shown_width, left] = found.map(|share| 100.0 * share);
         println!(
-            "{:4.0}% {:5.2} s {:4.1}% {time_s:4.0} s: {shown:5.1}% {prevalence:5.1}% {told:5.1}% {left:5.1}%",
+            "{:4.0}% {:5.2} s {:4.1}% {time_s:4.0} s: {shown:5.1}% {prevalence:5.1}% {shown_width:5.1}% {left:5.1}%",
             100.0 * host.prevalence,
             host.visit_s,
             100.0 * host.wrong
@@ -131,9 +131,9 @@ fn what_looks_alone_say_is_covered_and_seldom_wrong() {
     for (prevalence, visit_s) in [(0.05, 0.1), (0.05, 1.0), (0.3, 0.1), (0.3, 1.0), (0.65, 1.0), (0.9, 1.0)] {
         for time_s in [10.0, 60.0] {
             let found = line(&Host { prevalence, visit_s, ..HOST }, time_s);
-            let [_, time, told, left] = found;
+            let [_, time, shown_width, left] = found;
             let is_held = |held: f64| held >= 0.9 - error(0.9);
-            assert!(time_s < 60.0 || is_held(time) && (told < 0.1 || is_held(left)), "{found:?}");
+            assert!(time_s < 60.0 || is_held(time) && (shown_width < 0.1 || is_held(left)), "{found:?}");
         }
     }
 }
