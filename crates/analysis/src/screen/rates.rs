@@ -266,11 +266,13 @@ pub fn table<'a>(facts: &'a Facts<'a>, answer: &[Prose]) -> Option<Table> {
             Cell::text(ratio.as_ref().map_or_else(|| "1.00x".to_owned(), |ratio| ratio_text(ratio, &given))),
             rate.map_or_else(Cell::none, |rate| Cell::Bar { share: rate.mean / most, columns: BAR }),
             Cell::mean(summary.metrics.get("latency_ns_p99")),
-            Cell::text(match (&bounded, &ratio) {
-                (Some(bounded), _) => bounded.remark(&summary.name),
-                (None, Some(ratio)) => remark(ratio, one),
-                (None, None) => String::new(),
-            }),
+            Cell::text(
+                bounded
+                    .as_ref()
+                    .and_then(|bounded| bounded.remark(&summary.name))
+                    .or_else(|| Some(remark(ratio.as_ref()?, one)))
+                    .unwrap_or_default(),
+            ),
         ]
     });
     Some(Table::new("", columns, rows))
@@ -355,11 +357,9 @@ fn bounded(facts: &Facts<'_>, group: &str) -> Option<Bounded> {
 }
 
 impl Bounded {
-    fn remark(&self, treatment: &str) -> String {
-        match self.candidates.iter().position(|one| one == treatment) {
-            Some(at) if at < self.kept => format!("within {}", self.bound),
-            Some(_) => "not shown".to_owned(),
-            None => String::new(),
-        }
+    /// `None` for what is no candidate.
+    fn remark(&self, treatment: &str) -> Option<String> {
+        let at = self.candidates.iter().position(|one| one == treatment)?;
+        Some(if at < self.kept { format!("within {}", self.bound) } else { "not shown".to_owned() })
     }
 }
