@@ -1,10 +1,10 @@
 //! Everything that a report is made from, with queries that its parts share. Pure.
 
 use crate::asked::Asked;
-use crate::groups::group_words;
+use crate::groups::{group_words, grouped};
 use crate::hardware::Hardware;
 use crate::{Analysis, Estimate, NoiseFloor, Ratio, TreatmentSummary};
-use threadwise_document::{Cell, Row};
+use threadwise_document::{Cell, Column, Prose, Row, Table};
 use threadwise_machine::Topology;
 use threadwise_study::probe::Probe;
 use threadwise_study::{Role, Run, Study};
@@ -70,14 +70,7 @@ impl<'a> Facts<'a> {
 
     /// Treatment summaries by group, groups in study order.
     pub fn groups(&self) -> Vec<(&'a str, Vec<&'a TreatmentSummary>)> {
-        let mut groups: Vec<(&'a str, Vec<&'a TreatmentSummary>)> = Vec::new();
-        for summary in &self.analysis.treatments {
-            match groups.iter_mut().find(|(name, _)| *name == summary.group) {
-                Some((_, members)) => members.push(summary),
-                None => groups.push((&summary.group, vec![summary])),
-            }
-        }
-        groups
+        grouped(self.analysis.treatments.iter().map(|summary| (summary.group.as_str(), summary)))
     }
 
     /// A treatment's summary.
@@ -161,6 +154,20 @@ impl<'a> Facts<'a> {
             rows.extend(cells);
         }
         rows
+    }
+
+    /// A table with a row for each of some things of treatments, in groups as [`Facts::rows_by_group`] has them.
+    pub fn table_by_group<T>(
+        &self,
+        caption: impl Into<Prose>,
+        all: &[T],
+        treatment: impl Fn(&T) -> &str,
+        columns: &[(Column, &dyn Fn(&T) -> Cell)],
+    ) -> Table {
+        let row = |one: &T| Some(columns.iter().map(|(_, cell)| cell(one)).collect());
+        let rows = self.rows_by_group(all, treatment, row);
+        let columns = columns.iter().map(|(column, _)| column.clone()).collect();
+        Table { rows, ..Table::new(caption, columns, []) }
     }
 
     /// The group of a treatment; empty if the study does not have it.

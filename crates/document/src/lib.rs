@@ -189,6 +189,18 @@ impl Document {
     }
 }
 
+impl Block {
+    /// A paragraph on every medium.
+    pub fn text(text: impl Into<Prose>) -> Self {
+        Self::Text(text.into(), Shown::Everywhere)
+    }
+
+    /// A paragraph on the page only.
+    pub fn on_page(text: impl Into<Prose>) -> Self {
+        Self::Text(text.into(), Shown::Page)
+    }
+}
+
 impl Section {
     /// A section from its blocks.
     pub fn new(id: &'static str, title: impl Into<String>, blocks: Vec<Block>) -> Self {

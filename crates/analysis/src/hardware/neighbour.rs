@@ -1,6 +1,6 @@
 //! Neighbours on the siblings of the probed logical CPUs, in one line.
 
-use super::words::{cpus_text, sentence_part};
+use super::words::{cpus_text, from_to, sentence_part};
 use crate::Finding;
 use crate::words::{MAX_LISTED, finding, share};
 use threadwise_document::{Prose, numbers, prose};
@@ -61,9 +61,8 @@ fn busy_text(busy: &[(&Neighbour, f64)]) -> Option<Prose> {
     let mut parts = vec![prose!("the sibling of CPU {} during {} of the probe", first.0.cpu, share(first.1))];
     parts.extend(rest.iter().take(MAX_LISTED - 1).map(named));
     if let [next, .., last] | [next @ last] = rest.get(MAX_LISTED - 1..).unwrap_or_default() {
-        let (count, range) = (rest.len() - (MAX_LISTED - 1), (share(last.1), share(next.1)));
-        let range = if range.0 == range.1 { range.0 } else { prose!("{} to {}", range.0, range.1) };
-        parts.push(prose!("those of {} more during {}", numbers::counted(count, "CPU"), range));
+        let count = numbers::counted(rest.len() - (MAX_LISTED - 1), "CPU");
+        parts.push(prose!("those of {} more during {}", count, from_to(share(last.1), share(next.1))));
     }
     Some(prose!("A neighbour was busy on {}", Prose::list(parts)))
 }
