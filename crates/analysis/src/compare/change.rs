@@ -19,7 +19,7 @@ pub use obstacles::{MIN_STUDIES, Sides, check};
 use super::aspects::{Aspect, apart, aspects};
 use super::rates::{Quantity, alpha};
 use super::{StudyLine, note};
-use crate::estimate::{Rule, judge};
+use crate::estimate::{Rule, judge, judge_known};
 use crate::external_arms::differences;
 use crate::groups::distinct;
 use crate::{Answer, Direction, Facts, Interval, Ratio};
@@ -319,13 +319,6 @@ pub fn paired_differences(series: &[(Vec<f64>, Vec<f64>)], rule: Rule) -> Vec<Op
         MeanEstimate::correlated(&less(top, below), 0.0).filter(|_| top.len() == below.len())
     };
     judge_known(&series.iter().map(mean).collect::<Vec<_>>(), rule)
-}
-
-/// Ratios of the known members of a family, judged together, in the family's order.
-pub(crate) fn judge_known(means: &[Option<MeanEstimate>], rule: Rule) -> Vec<Option<Ratio>> {
-    let family: Vec<_> = means.iter().flatten().map(|mean| (*mean, None)).collect();
-    let mut judged = judge(&family, rule).into_iter();
-    means.iter().map(|mean| mean.and_then(|_| judged.next())).collect()
 }
 
 fn less(top: &[f64], below: &[f64]) -> Vec<f64> {

@@ -52,6 +52,13 @@ pub fn judge(family: &[(MeanEstimate, Option<f64>)], rule: Rule) -> Vec<Ratio> {
     judged.collect()
 }
 
+/// Ratios of the known members of a family, judged together ([`judge`]), in the family's order.
+pub fn judge_known(means: &[Option<MeanEstimate>], rule: Rule) -> Vec<Option<Ratio>> {
+    let family: Vec<_> = means.iter().flatten().map(|mean| (*mean, None)).collect();
+    let mut judged = judge(&family, rule).into_iter();
+    means.iter().map(|mean| mean.and_then(|_| judged.next())).collect()
+}
+
 /// Judges many comparisons of which those that differ are selected, such as a table of queries.
 ///
 /// Of those called different from 1 at most `alpha` are not, on average over studies (Benjamini, Hochberg), which is

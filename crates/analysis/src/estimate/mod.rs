@@ -32,7 +32,8 @@ pub use digest::{MAX_EMPTY_SHARE, MIN_STEPS};
 pub(crate) use guess::standard_error;
 pub use guess::{Guess, level_at_worst};
 pub use judge::{
-    Bounded, Rule, equivalence_p, judge, judge_bounded, judge_many, paired, paired_difference, together,
+    Bounded, Rule, equivalence_p, judge, judge_bounded, judge_known, judge_many, paired, paired_difference,
+    together,
 };
 pub(crate) use judge::{FAMILY_SHARE, family_alpha, largest};
 pub use lost_cpu::{LostCpu, cpu_share, pseudo_values};

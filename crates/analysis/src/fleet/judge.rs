@@ -4,8 +4,7 @@ use super::machines::{OfKind, RATIO, SECONDS_PER_HOUR, by_kind, ln_rate, ln_rati
 use super::{Between, Fleet, FleetStudy, Judged, JudgedRow, LEVEL, MIN_MACHINES, OnKind, Series, odd};
 use crate::Direction;
 use crate::compare::card::YIELDS;
-use crate::compare::change::judge_known;
-use crate::estimate::Rule;
+use crate::estimate::{Rule, judge_known};
 use crate::external_arms::fastest;
 use crate::groups::distinct;
 use threadwise_statistics::{MeanEstimate, welch};
