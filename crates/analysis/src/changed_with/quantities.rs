@@ -35,8 +35,26 @@ pub(super) type Value = Box<dyn Fn(&Digest) -> Option<f64>>;
 pub(super) enum Scale {
     /// As a ratio.
     Ratio,
+    /// As a difference, since it is 0 somewhere and has no logarithm.
+    Difference,
     /// As a difference in percentage points.
     Points,
+}
+
+impl Scale {
+    /// The scale for values that are all above 0, or not.
+    pub fn of(self, is_above_0: bool) -> Self {
+        if self == Self::Ratio && !is_above_0 { Self::Difference } else { self }
+    }
+
+    /// A value as it is compared.
+    pub fn form(self, value: f64) -> f64 {
+        match self {
+            Self::Ratio => value.ln(),
+            Self::Difference => value,
+            Self::Points => 100.0 * value,
+        }
+    }
 }
 
 /// The form in which a quantity is correlated with the rate.
