@@ -30,6 +30,12 @@ pub fn grouped<K: PartialEq, V>(all: impl IntoIterator<Item = (K, V)>) -> Vec<(K
     groups
 }
 
+/// The most frequent of these; of several, the first.
+pub fn most_frequent<T: PartialEq>(all: impl IntoIterator<Item = T>) -> Option<T> {
+    let counted = grouped(all.into_iter().map(|one| (one, ())));
+    Some(counted.into_iter().rev().max_by_key(|(_, each)| each.len())?.0)
+}
+
 /// Where the data of a group fits (`inside L2`), or its levels as they are (`(shared=true)`).
 pub fn group_words(study: &Study, group: &str) -> String {
     levels(group)

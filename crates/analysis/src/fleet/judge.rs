@@ -1,7 +1,9 @@
 //! Results of a fleet from its studies: every comparison and rate on every kind, and kinds against each other.
 
 use super::machines::{OfKind, RATIO, SECONDS_PER_HOUR, by_kind, ln_rate, ln_ratio, most_common_work};
-use super::{Between, Fleet, FleetStudy, Judged, JudgedRow, LEVEL, MIN_MACHINES, OnKind, Series, odd};
+use super::{
+    Between, Fleet, FleetRatio, FleetStudy, Judged, JudgedRow, LEVEL, MIN_MACHINES, OnKind, Series, odd,
+};
 use crate::Direction;
 use crate::compare::card::YIELDS;
 use crate::estimate::{Rule, judge_known};
@@ -41,16 +43,24 @@ pub fn judge(fleet: &Fleet) -> Judged {
     Judged { cautions: odd::cautions(fleet, &shown), ..shown }
 }
 
+/// A row with a cell for each kind.
+fn row(
+    (name, unit): (&str, &str),
+    by_kind: &[OfKind<'_>],
+    rule: Rule,
+    value: &dyn Fn(&FleetStudy) -> Option<f64>,
+) -> JudgedRow {
+    let cells = by_kind.iter().map(|of_kind| of_kind.figure(unit, rule, value)).collect();
+    JudgedRow { name: name.to_owned(), unit: unit.to_owned(), cells, ..JudgedRow::default() }
+}
+
 /// All comparisons, those of second threads first.
 fn comparisons(fleet: &Fleet, by_kind: &[OfKind<'_>], rule: Rule) -> Vec<JudgedRow> {
-    let ratios = fleet.studies.iter().flat_map(|study| &study.ratios);
     let mut all: Vec<JudgedRow> = Vec::new();
-    for ratio in ratios {
-        if all.iter().all(|known| known.name != ratio.name) {
-            let row = JudgedRow { kind: ratio.kind.clone(), ..JudgedRow::named(&ratio.name, RATIO) };
-            let on_kind =
-                |of_kind: &OfKind<'_>| of_kind.figure(RATIO, rule, &|study| ln_ratio(study, &ratio.name));
-            all.push(JudgedRow { cells: by_kind.iter().map(on_kind).collect(), ..row });
+    for FleetRatio { name, kind, .. } in fleet.studies.iter().flat_map(|study| &study.ratios) {
+        if all.iter().all(|known| known.name != *name) {
+            let row = row((name, RATIO), by_kind, rule, &|study| ln_ratio(study, name));
+            all.push(JudgedRow { kind: kind.clone(), ..row });
         }
     }
     all.sort_by_key(|row| !YIELDS.contains(&row.kind.as_str()));
@@ -62,22 +72,21 @@ fn rates(fleet: &Fleet, by_kind: &[OfKind<'_>], common: &str, rule: Rule) -> Vec
     let rates = || fleet.studies.iter().flat_map(|study| &study.rates);
     let unit = rates().next().map_or("", |rate| rate.unit.as_str());
     let of_treatment = |treatment: &String| {
-        let on_kind = |of_kind: &OfKind<'_>| OnKind {
-            treatment: treatment.clone(),
-            ..of_kind.figure(unit, rule, &|study| ln_rate(study, treatment, common))
-        };
-        JudgedRow { cells: by_kind.iter().map(on_kind).collect(), ..JudgedRow::named(treatment, unit) }
+        let mut row = row((treatment, unit), by_kind, rule, &|study| ln_rate(study, treatment, common));
+        row.cells.iter_mut().for_each(|one| one.treatment.clone_from(treatment));
+        row
     };
     let treatments = distinct(rates().map(|rate| &rate.treatment));
     let mut all: Vec<JudgedRow> = treatments.into_iter().map(of_treatment).collect();
     if all.len() > 1 {
-        let of_kind = |(at, of_kind): (usize, &OfKind<'_>)| {
+        let mut best = row(("", unit), by_kind, rule, &|_| None);
+        for (at, cell) in best.cells.iter_mut().enumerate() {
             let means: Vec<Vec<f64>> = all.iter().map(|row| row.cells[at].series.means()).collect();
-            let best = fastest(&means).map(|best| all[best].cells[at].clone());
-            best.unwrap_or_else(|| of_kind.figure(unit, rule, &|_| None))
-        };
-        let cells = by_kind.iter().enumerate().map(of_kind).collect();
-        all.insert(0, JudgedRow { cells, ..JudgedRow::named("", unit) });
+            if let Some(best) = fastest(&means) {
+                *cell = all[best].cells[at].clone();
+            }
+        }
+        all.insert(0, best);
     }
     all
 }
@@ -122,8 +131,8 @@ fn between(rows: &[Vec<Series>], by_kind: &[OfKind<'_>], rule: Rule) -> Vec<Vec<
     let has_interval = |series: &Series| series.nodes.len() >= MIN_MACHINES;
     let pairs = |row: &Vec<Series>| -> Vec<(usize, usize)> {
         let known: Vec<usize> = (0..row.len()).filter(|at| has_interval(&row[*at])).collect();
-        let above = |(at, below): (usize, &usize)| known[at + 1..].iter().map(|top| (*top, *below)).collect();
-        known.iter().enumerate().flat_map::<Vec<_>, _>(above).collect()
+        let all = known.iter().flat_map(|below| known.iter().map(move |top| (*top, *below)));
+        all.filter(|(top, below)| top > below).collect()
     };
     let means = rows.iter().flat_map(|row| {
         pairs(row).into_iter().map(|(top, below)| difference(&row[top].means(), &row[below].means()))
@@ -132,10 +141,11 @@ fn between(rows: &[Vec<Series>], by_kind: &[OfKind<'_>], rule: Rule) -> Vec<Vec<
     let name = |at: usize| by_kind[at].kind.name.clone();
     let of_row = |row: &Vec<Series>| {
         let ratios = pairs(row).into_iter().zip(&mut judged);
-        let known = ratios.filter_map(|((top, below), ratio)| {
-            Some(Between { kind: name(top), other: name(below), ratio: ratio? })
-        });
-        known.collect()
+        ratios
+            .filter_map(|((top, below), ratio)| {
+                Some(Between { kind: name(top), other: name(below), ratio: ratio? })
+            })
+            .collect()
     };
     rows.iter().map(of_row).collect()
 }
