@@ -22,7 +22,7 @@ use crate::{Direction, Estimate, Facts, Finding, Interval, Ratio, TreatmentSumma
 use quantities::{Known, Scale, Test};
 use serde::Serialize;
 use threadwise_document::numbers::counted;
-use threadwise_document::{Block, Cell, Column, Fold, Prose, Section, Shown, Table, prose};
+use threadwise_document::{Block, Cell, Column, ColumnOf, Fold, Prose, Section, Shown, Table, prose};
 use threadwise_statistics::{Association, Tail, arithmetic, association, geometric, holm, mean};
 use threadwise_study::{Comparison, tpch};
 
@@ -519,7 +519,7 @@ fn said(answer: Explained) -> &'static str {
 
 fn table(one: &Compared, nouns: &Nouns) -> Table {
     let below = one.baseline.split(" and ").next().unwrap_or(&one.baseline);
-    let mut columns: Vec<(Column, &dyn Fn(&&Quantity) -> Cell)> = Vec::new();
+    let mut columns: Vec<ColumnOf<'_, &Quantity>> = Vec::new();
     let named = |quantity: &&Quantity| Cell::Text(label(quantity, nouns));
     columns.push((Column::text("figure"), &named));
     columns.push((Column::figure(below), &|quantity| Cell::Interval(quantity.baseline.clone())));

@@ -4,7 +4,7 @@ use crate::asked::Asked;
 use crate::groups::{group_words, grouped};
 use crate::hardware::Hardware;
 use crate::{Analysis, Estimate, NoiseFloor, Ratio, TreatmentSummary};
-use threadwise_document::{Cell, Column, Prose, Row, Table};
+use threadwise_document::{Cell, ColumnOf, Prose, Row, Table};
 use threadwise_machine::Topology;
 use threadwise_study::probe::Probe;
 use threadwise_study::{Role, Run, Study};
@@ -162,7 +162,7 @@ impl<'a> Facts<'a> {
         caption: impl Into<Prose>,
         all: &[T],
         treatment: impl Fn(&T) -> &str,
-        columns: &[(Column, &dyn Fn(&T) -> Cell)],
+        columns: &[ColumnOf<'_, T>],
     ) -> Table {
         let row = |one: &T| Some(columns.iter().map(|(_, cell)| cell(one)).collect());
         let rows = self.rows_by_group(all, treatment, row);

@@ -19,7 +19,7 @@ pub use estimate::{Answer, Direction, Interval, Mark, Ratio, Says};
 pub use prose::{Class, Prose, Span};
 pub use screen::Screen;
 pub use strip::Strip;
-pub use table::{Cell, Column, Narrow, Row, Shown, Table};
+pub use table::{Cell, Column, ColumnOf, Narrow, Row, Shown, Table};
 
 use serde::Serialize;
 use threadwise_machine::{CpuSet, Topology};

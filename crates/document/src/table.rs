@@ -44,6 +44,9 @@ pub struct Column {
     pub shown: Shown,
 }
 
+/// A column with the cell that it has of a thing ([`Table::of`]).
+pub type ColumnOf<'a, T> = (Column, &'a dyn Fn(&T) -> Cell);
+
 /// How a column is narrowed if there is little room. Steps are taken together, from 1 on, until the table fits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Narrow {
@@ -208,7 +211,7 @@ impl Table {
     pub fn of<T>(
         caption: impl Into<Prose>,
         all: impl IntoIterator<Item = T>,
-        columns: &[(Column, &dyn Fn(&T) -> Cell)],
+        columns: &[ColumnOf<'_, T>],
     ) -> Self {
         let rows = all.into_iter().map(|one| columns.iter().map(|(_, cell)| cell(&one)).collect());
         Self::new(caption, columns.iter().map(|(column, _)| column.clone()).collect(), rows)

@@ -20,12 +20,11 @@ pub use document::document;
 pub use judge::{difference, judge};
 pub use machines::{fewest, machine_mean, machines_for, next_machine};
 
-use crate::compare::aspects::machine_traits;
+use crate::compare::aspects::{machine_traits, once};
 use crate::diagnostics::neighbours::{LEFT, NEIGHBOURS, WHOLE};
 use crate::estimate::THROUGHPUT;
 use crate::{Direction, Facts, Interval, Ratio, kinds, validity};
 use serde::Serialize;
-use threadwise_study::Role;
 
 /// Confidence level of all intervals of a fleet.
 pub const LEVEL: f64 = 0.95;
@@ -147,9 +146,7 @@ impl FleetStudy {
             direction: estimate.ratio.direction,
         });
         let unit = kinds::of(facts.study).nouns(facts.study).rate;
-        // Twins of a baseline are the baseline again.
-        let once = facts.study.treatments.iter().filter(|treatment| treatment.role != Role::BaselineTwin);
-        let rates = once.filter_map(|treatment| {
+        let rates = once(facts.study).filter_map(|treatment| {
             let rate = facts.summary(&treatment.name)?.metrics.get(THROUGHPUT)?;
             Some(FleetRate { treatment: treatment.name.clone(), unit: unit.to_owned(), per_s: rate.mean })
         });

@@ -1,8 +1,8 @@
 //! Levels of cache-line latency, and how they fit the declaration.
 
+use super::lines::{cpus_text, from_to};
 use super::shown::{extent, level_name};
 use super::types::{Difference, MAX_DIFFERENCES};
-use super::words::{cpus_text, from_to};
 use crate::Finding;
 use crate::words::{count_of, finding, shortened};
 use std::collections::BTreeMap;

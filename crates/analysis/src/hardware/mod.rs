@@ -3,14 +3,12 @@
 //!
 //! Source of the methods: docs/PROBE.md.
 
-mod clock;
 mod cores;
 mod latency;
-mod neighbour;
+mod lines;
 mod sharing;
 pub mod shown;
 mod types;
-mod words;
 
 #[cfg(test)]
 mod tests;
@@ -19,11 +17,11 @@ pub use types::{Difference, Hardware, MAX_DIFFERENCES, PairCounts};
 
 use crate::Finding;
 use crate::words::{finding, shortened};
+use lines::sentence_part;
 use sharing::Compared;
 use threadwise_document::{Prose, prose};
 use threadwise_machine::Topology;
 use threadwise_study::probe::Probe;
-use words::sentence_part;
 
 /// Compares the declaration with the measurement.
 ///
@@ -39,9 +37,9 @@ pub fn compare(topology: &Topology, probe: &Probe) -> Hardware {
     let mut verdict = vec![compared.sharing(&differences, total)];
     let (latency, split) = latency::latency(topology, probe);
     differences.extend(split);
-    verdict.extend(neighbour::neighbour(probe));
+    verdict.extend(lines::neighbour(probe));
     verdict.extend(latency);
-    verdict.extend(clock::clock(probe));
+    verdict.extend(lines::clock(probe));
     verdict.extend(gaps(probe));
     differences.truncate(MAX_DIFFERENCES);
     Hardware {

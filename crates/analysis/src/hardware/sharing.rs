@@ -1,10 +1,9 @@
 //! Who shares a core, in words: the first line of a probe.
 
 use super::cores::{Cores, Relation};
-use super::neighbour::NAMED_SHARE;
+use super::lines::{NAMED_SHARE, cpus_text, from_to, sentence_part, slowed};
 use super::shown::extent;
 use super::types::{Difference, MAX_DIFFERENCES, PairCounts};
-use super::words::{cpus_text, from_to, sentence_part, slowed};
 use crate::Finding;
 use crate::words::{count_of, finding, share, shortened_of};
 use threadwise_document::{Prose, numbers, prose};
@@ -27,23 +26,8 @@ pub struct Compared<'a> {
     has_hidden_siblings: bool,
 }
 
-/// A difference without its figures, which need all pairs.
-struct Found {
-    cpus: CpuSet,
-    declared: String,
-    measured: String,
-    /// Pairs whose figures show it.
-    counts: fn(Sharing) -> bool,
-}
-
-impl Found {
-    fn described(&self, probe: &Probe) -> Difference {
-        let Self { cpus, declared, measured, counts } = self;
-        let figures = figures(probe, cpus, |pair| counts(pair.sharing));
-        let text = prose!("{} are {}, declared as {}{}", cpus_text(cpus), measured, declared, figures);
-        Difference { cpus: cpus.clone(), declared: declared.clone(), measured: measured.clone(), text }
-    }
-}
+/// A difference without its text, whose figures need all pairs, and the pairs whose figures show it.
+type Found = (Difference, fn(Sharing) -> bool);
 
 /// A measured group that is declared as several cores, or that is one logical CPU.
 fn merged(cores: &Cores, cpus: &CpuSet) -> Option<Found> {
@@ -51,22 +35,19 @@ fn merged(cores: &Cores, cpus: &CpuSet) -> Option<Found> {
     let is_one_core = is_one_cpu || cores.has_pair(cpus, Relation::Same(Sharing::SameCore));
     let declared = cores.declared_cores(cpus).filter(|count| is_one_core && (*count > 1 || is_one_cpu))?;
     let measured = if is_one_cpu { "one logical CPU under several names" } else { "one core" };
-    Some(Found {
-        cpus: cpus.clone(),
-        declared: count_of(declared, "core"),
-        measured: measured.to_owned(),
-        counts: is_same,
-    })
+    Some((difference(cpus, &count_of(declared, "core"), measured), is_same))
 }
 
 /// A declared core whose members were measured apart.
 fn split(cores: &Cores, core: &CpuSet) -> Option<Found> {
-    cores.has_pair(core, Relation::Different).then(|| Found {
-        cpus: core.clone(),
-        declared: "one core".to_owned(),
-        measured: count_of(cores.measured_groups(core), "core"),
-        counts: is_different,
-    })
+    let measured = count_of(cores.measured_groups(core), "core");
+    let is_split = cores.has_pair(core, Relation::Different);
+    is_split.then(|| (difference(core, "one core", &measured), is_different as fn(Sharing) -> bool))
+}
+
+fn difference(cpus: &CpuSet, declared: &str, measured: &str) -> Difference {
+    let [declared, measured] = [declared, measured].map(str::to_owned);
+    Difference { cpus: cpus.clone(), declared, measured, ..Difference::default() }
 }
 
 fn is_different(sharing: Sharing) -> bool {
@@ -124,8 +105,14 @@ impl<'a> Compared<'a> {
         let merged = self.cores.groups.iter().filter_map(|group| merged(&self.cores, &group.members));
         let split = self.cores.declared.iter().filter_map(|core| split(&self.cores, core));
         let all: Vec<Found> = merged.chain(split).collect();
-        let described = all.iter().take(MAX_DIFFERENCES).map(|found| found.described(self.probe)).collect();
-        (described, all.len())
+        let total = all.len();
+        let described = all.into_iter().take(MAX_DIFFERENCES).map(|(found, counts)| {
+            let Difference { cpus, declared, measured, .. } = &found;
+            let figures = figures(self.probe, cpus, |pair| counts(pair.sharing));
+            let text = prose!("{} are {}, declared as {}{}", cpus_text(cpus), measured, declared, figures);
+            Difference { text, ..found }
+        });
+        (described.collect(), total)
     }
 
     /// The first line: who shares a core, with figures, compared with the declaration.

@@ -194,6 +194,6 @@ fn clock_ranges(probe: &Probe) -> Table {
 }
 
 fn gaps(probe: &Probe) -> Option<Table> {
-    let column: &[(Column, &dyn Fn(&&String) -> Cell)] = &[(Column::text(""), &|gap| Cell::text(*gap))];
-    Table::of("What could not be measured", &probe.gaps, column).filled()
+    let rows = probe.gaps.iter().map(|gap| vec![Cell::text(gap)]);
+    Table::new("What could not be measured", vec![Column::text("")], rows).filled()
 }
