@@ -278,16 +278,6 @@ pub(crate) fn why_no_run(facts: &Facts<'_>, comparison: &Comparison) -> String {
 /// Differences to know before comparing two columns.
 fn cautions(studies: &[Facts<'_>], aspects: &[Aspect]) -> Vec<String> {
     let Some((first, rest)) = studies.split_first() else { return Vec::new() };
-    let mut lines = Vec::new();
-    if studies.iter().any(Facts::is_simulated) {
-        lines.push("some figures are from a model, not from a machine".to_owned());
-    }
-    if rest.iter().any(|facts| facts.study.workload != first.study.workload) {
-        lines.push("the workloads differ: a ratio belongs to its own".to_owned());
-    }
-    if machines_differ(aspects) {
-        lines.push("the machines differ, or the logical CPUs that were allowed".to_owned());
-    }
     let both: Vec<(&Treatment, &Treatment)> = rest
         .iter()
         .flat_map(|facts| {
@@ -296,18 +286,26 @@ fn cautions(studies: &[Facts<'_>], aspects: &[Aspect]) -> Vec<String> {
         })
         .collect();
     let placed = |one: &Treatment| (one.placement.clone(), one.sessions, one.pin);
-    if both.iter().any(|(one, other)| placed(one) != placed(other)) {
-        lines.push("treatments of the same name have different placements or sessions".to_owned());
-    }
     let unlike = both.iter().flat_map(|(one, other)| {
         let names = one.options.keys().chain(other.options.keys());
         names.filter(|name| one.options.get(*name) != other.options.get(*name)).map(String::as_str)
     });
-    let options: Vec<&str> = unlike.collect::<BTreeSet<_>>().into_iter().collect();
-    if !options.is_empty() {
-        lines.push(format!("treatments of the same name have other values of {}", options.join(", ")));
-    }
-    lines
+    let options = unlike.collect::<BTreeSet<_>>().into_iter().collect::<Vec<_>>().join(", ");
+    let options = format!("treatments of the same name have other values of {options}");
+    let lines = [
+        (studies.iter().any(Facts::is_simulated), "some figures are from a model, not from a machine"),
+        (
+            rest.iter().any(|facts| facts.study.workload != first.study.workload),
+            "the workloads differ: a ratio belongs to its own",
+        ),
+        (machines_differ(aspects), "the machines differ, or the logical CPUs that were allowed"),
+        (
+            both.iter().any(|(one, other)| placed(one) != placed(other)),
+            "treatments of the same name have different placements or sessions",
+        ),
+        (both.iter().any(|(one, other)| one.options != other.options), &options),
+    ];
+    lines.into_iter().filter(|(applies, _)| *applies).map(|(_, text)| text.to_owned()).collect()
 }
 
 /// The cautions as lines of a verdict.

@@ -485,29 +485,19 @@ fn ratio_table(facts: &Facts<'_>, arms: &ExternalArms) -> Table {
 
 /// Other differences between the arms, what an arm lacks, and what other figures are.
 fn remarks(arms: &ExternalArms) -> Vec<Prose> {
-    let mut texts = Vec::new();
-    if !arms.differing.is_empty() {
-        texts.push(prose!(
-            "More than the arm changed between boots, and ratios contain it: {}.",
-            arms.differing.join("; ")
-        ));
-    }
     let lacking = arms.treatments.iter().filter(|one| !one.absent.is_empty());
-    let lacking: Vec<String> =
-        lacking.map(|one| format!("{} in {}", one.treatment, list(&one.absent))).collect();
-    if !lacking.is_empty() {
-        texts.push(prose!(
-            "Left out or without a usable run: {}; the notes give the reasons.",
-            lacking.join("; ")
-        ));
-    }
-    let other_cpus: Vec<String> = arms.treatments.iter().filter_map(other_cpus).collect();
-    if !other_cpus.is_empty() {
-        texts.push(prose!(
+    let lacking = lacking.map(|one| format!("{} in {}", one.treatment, list(&one.absent)));
+    let lists = [
+        ("More than the arm changed between boots, and ratios contain it: {}.", arms.differing.clone()),
+        ("Left out or without a usable run: {}; the notes give the reasons.", lacking.collect()),
+        (
             "The same placement means different logical CPUs in each arm: {}.",
-            other_cpus.join("; ")
-        ));
-    }
+            arms.treatments.iter().filter_map(other_cpus).collect(),
+        ),
+    ];
+    let lists = lists.into_iter().filter(|(_, items)| !items.is_empty());
+    let mut texts: Vec<Prose> =
+        lists.map(|(text, items)| Prose::fill(text, vec![items.join("; ").into()])).collect();
     if arms.blocks_of_unknown_boots > 0 {
         let count = numbers::counted(arms.blocks_of_unknown_boots as usize, "block");
         texts.push(prose!("The boot of {} is unknown; none of the figures here include them.", count));

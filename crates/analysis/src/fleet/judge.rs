@@ -2,7 +2,7 @@
 
 use super::machines::{OfKind, RATIO, SECONDS_PER_HOUR, by_kind, ln_rate, ln_ratio, most_common_work};
 use super::{
-    Between, Fleet, FleetRatio, FleetStudy, Judged, JudgedRow, LEVEL, MIN_MACHINES, OnKind, Series, odd,
+    Between, Fleet, FleetFigure, FleetStudy, Judged, JudgedRow, LEVEL, MIN_MACHINES, OnKind, Series, odd,
 };
 use crate::Direction;
 use crate::compare::card::YIELDS;
@@ -57,7 +57,7 @@ fn row(
 /// All comparisons, those of second threads first.
 fn comparisons(fleet: &Fleet, by_kind: &[OfKind<'_>], rule: Rule) -> Vec<JudgedRow> {
     let mut all: Vec<JudgedRow> = Vec::new();
-    for FleetRatio { name, kind, .. } in fleet.studies.iter().flat_map(|study| &study.ratios) {
+    for FleetFigure { name, kind, .. } in fleet.studies.iter().flat_map(|study| &study.ratios) {
         if all.iter().all(|known| known.name != *name) {
             let row = row((name, RATIO), by_kind, rule, &|study| ln_ratio(study, name));
             all.push(JudgedRow { kind: kind.clone(), ..row });
@@ -76,7 +76,7 @@ fn rates(fleet: &Fleet, by_kind: &[OfKind<'_>], common: &str, rule: Rule) -> Vec
         row.cells.iter_mut().for_each(|one| one.treatment.clone_from(treatment));
         row
     };
-    let treatments = distinct(rates().map(|rate| &rate.treatment));
+    let treatments = distinct(rates().map(|rate| &rate.name));
     let mut all: Vec<JudgedRow> = treatments.into_iter().map(of_treatment).collect();
     if all.len() > 1 {
         let mut best = row(("", unit), by_kind, rule, &|_| None);

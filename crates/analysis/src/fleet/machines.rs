@@ -190,13 +190,13 @@ pub fn next_machine(mean: &MeanEstimate, alpha: f64) -> Option<Range> {
 
 /// ln(ratio) of a comparison in a study.
 pub(super) fn ln_ratio(study: &FleetStudy, name: &str) -> Option<f64> {
-    study.ratios.iter().find(|ratio| ratio.name == name).map(|ratio| ratio.ln_ratio)
+    study.ratios.iter().find(|ratio| ratio.name == name).map(|ratio| ratio.ln)
 }
 
 /// ln(rate) of a treatment in a study of the common work.
 pub(super) fn ln_rate(study: &FleetStudy, treatment: &str, common: &str) -> Option<f64> {
-    let rate = study.rates.iter().find(|rate| rate.treatment == treatment)?;
-    (study.same_work == common && rate.per_s > 0.0).then(|| rate.per_s.ln())
+    let rate = study.rates.iter().find(|rate| rate.name == treatment)?;
+    (study.same_work == common && rate.ln.is_finite()).then_some(rate.ln)
 }
 
 /// The work of most studies; `None` if no study's is known.

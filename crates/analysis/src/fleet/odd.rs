@@ -17,9 +17,8 @@ use threadwise_statistics::{deviations, mean};
 pub(super) fn odd_machines(fleet: &Fleet, by_kind: &[OfKind<'_>], margin: f64) -> Vec<OddMachine> {
     let common = most_common_work(fleet).unwrap_or("");
     // Mean over treatments of ln(rate), of a study of the common work.
-    let rate = |study: &FleetStudy| {
-        mean(study.rates.iter().filter_map(|rate| ln_rate(study, &rate.treatment, common)))
-    };
+    let rate =
+        |study: &FleetStudy| mean(study.rates.iter().filter_map(|rate| ln_rate(study, &rate.name, common)));
     let names = distinct(fleet.studies.iter().flat_map(|study| &study.ratios).map(|ratio| &ratio.name));
     let rate_looks = (2 * by_kind.len()) as f64;
     let ratio_looks = rate_looks * names.len() as f64;

@@ -318,22 +318,19 @@ fn reserve(law: &ScalingLaw) -> Prose {
             "the deviation of points from the law"
         }
     )];
-    if !law.is_clock_known {
-        parts.push(
-            "The clock is unknown, so that a lower turbo clock under load is taken for contention.".into(),
-        );
-    }
-    if law.is_pooled {
-        parts.push(
-            "Numbers are pulled towards those of the other series, more strongly the less these points determine.".into(),
-        );
-    }
-    if !law.law.has_yield() {
-        parts.push("No point has two busy threads of one core, so SMT is not covered.".into());
-    }
-    if law.loads == FEWEST_LOADS {
-        parts.push("Three loads fit this law exactly: its validity is not tested.".into());
-    }
-    parts.push("Another machine has another law: shapes beyond the points are extrapolated.".into());
+    let limits = [
+        (
+            !law.is_clock_known,
+            "The clock is unknown, so that a lower turbo clock under load is taken for contention.",
+        ),
+        (
+            law.is_pooled,
+            "Numbers are pulled towards those of the other series, more strongly the less these points determine.",
+        ),
+        (!law.law.has_yield(), "No point has two busy threads of one core, so SMT is not covered."),
+        (law.loads == FEWEST_LOADS, "Three loads fit this law exactly: its validity is not tested."),
+        (true, "Another machine has another law: shapes beyond the points are extrapolated."),
+    ];
+    parts.extend(limits.into_iter().filter(|(applies, _)| *applies).map(|(_, text)| text.into()));
     Prose::join(parts, " ")
 }
