@@ -1,9 +1,10 @@
 //! Arms inside blocks, with SMT, turbo or the governor switched, and instances of a server: their effect on each
 //! treatment, and what was switched.
 
-use crate::words::{finding, judged, names};
+use crate::hardware::shown::extent;
+use crate::words::{finding, first, judged, names};
 use crate::{Estimate, Facts, Finding};
-use threadwise_document::{Block, Cell, Column, Prose, Row, Section, Shown, Table, numbers, prose};
+use threadwise_document::{Block, Cell, Column, Prose, Section, Table, numbers, prose};
 use threadwise_study::arm::SETTLE_NS;
 use threadwise_study::{Arm, Role, Run};
 
@@ -34,18 +35,13 @@ fn smt(facts: &Facts<'_>) -> Option<Finding> {
     let (both, ways) = (of_kind(facts, &["smt-off"]), of_kind(facts, &["smt-way"]));
     let mut sentences = Vec::new();
     if !both.is_empty() {
-        sentences.push(prose!(
-            "Both threads of a core against one with SMT disabled: {}.",
-            clauses(&both, |one| &one.name)
-        ));
+        let clauses = clauses(&both, |one| &one.name);
+        sentences.push(prose!("Both threads of a core against one with SMT disabled: {}.", clauses));
     }
     if !ways.is_empty() {
+        let clauses = clauses(&ways, |one| &one.treatment);
         let verdict = mask(&ways);
-        sentences.push(prose!(
-            "SMT disabled against siblings left idle by a mask: {}{}.",
-            clauses(&ways, |one| &one.treatment),
-            verdict
-        ));
+        sentences.push(prose!("SMT disabled against siblings left idle by a mask: {}{}.", clauses, verdict));
     }
     let evidence: Vec<&Estimate> = both.into_iter().chain(ways).collect();
     (!sentences.is_empty()).then(|| finding(SMT_ARMS, Prose::join(sentences, " "), &names(&evidence)))
@@ -77,12 +73,8 @@ fn instances(facts: &Facts<'_>) -> Option<Finding> {
 }
 
 fn clauses(found: &[&Estimate], name: impl Fn(&Estimate) -> &str) -> Prose {
-    let clause = |one: &&Estimate| prose!("{} {}", name(one), judged(one));
-    let mut clauses: Vec<Prose> = found.iter().take(MAX_CLAUSES).map(clause).collect();
-    if found.len() > MAX_CLAUSES {
-        clauses.push(prose!("and {} more in the table", found.len() - MAX_CLAUSES));
-    }
-    Prose::join(clauses, ", ")
+    let clauses = found.iter().map(|one| prose!("{} {}", name(one), judged(one)));
+    Prose::join(first(clauses, MAX_CLAUSES, |more| prose!("and {} more in the table", more)), ", ")
 }
 
 /// The section; `None` if the study switches nothing.
@@ -90,19 +82,25 @@ pub fn section(facts: &Facts<'_>) -> Option<Section> {
     if facts.study.treatments.iter().all(|treatment| treatment.arm.is_as_found()) {
         return None;
     }
-    let mut table = Table::new(
+    let sum = |arm: &Arm, metric: &str| readings(facts, arm, metric).iter().sum::<f64>();
+    let table = Table::of(
         "Arms switched inside blocks",
-        vec![
-            Column::text("arm"),
-            Column::text("treatments").shorten_at(2),
-            Column::figure("logical CPUs online"),
-            Column::figure("switches"),
-            Column::figure("a switch took").drop_at(1),
-            Column::figure("first rounds after it over later ones"),
+        facts.study.arms(),
+        &[
+            (Column::text("arm"), &|arm| Cell::Text(arm.to_string())),
+            (Column::text("treatments").shorten_at(2), &|arm| Cell::Text(members(facts, arm).join(", "))),
+            (Column::figure("logical CPUs online"), &|arm| online(facts, arm)),
+            (Column::figure("switches"), &|arm| Cell::Count(sum(arm, "switches") as u64)),
+            (Column::figure("a switch took").drop_at(1), &|arm| match sum(arm, "switches") {
+                some if some > 0.0 => Cell::Text(numbers::nanoseconds(sum(arm, "switch_ns") / some)),
+                _ => Cell::none(),
+            }),
+            (Column::figure("first rounds after it over later ones"), &|arm| {
+                let found = facts.analysis.found("settling").and_then(|found| found.of(&arm.to_string()));
+                found.map_or_else(Cell::none, |one| Cell::Interval(one.ratio.interval()))
+            }),
         ],
-        [],
     );
-    table.rows = facts.study.arms().into_iter().map(|arm| row(facts, arm)).collect();
     let text = match facts.is_simulated() {
         true => prose!("Results are from a model: nothing was switched."),
         false => prose!(
@@ -121,41 +119,31 @@ pub fn section(facts: &Facts<'_>) -> Option<Section> {
             }
         ),
     };
-    Some(Section::new("switched", "Arms", vec![Block::Text(text, Shown::Everywhere), Block::Table(table)]))
+    Some(Section::new("switched", "Arms", vec![Block::text(text), Block::Table(table)]))
 }
 
-fn row(facts: &Facts<'_>, arm: &Arm) -> Row {
-    let names: Vec<&str> =
-        facts.study.treatments.iter().filter(|one| one.arm == *arm).map(|one| one.name.as_str()).collect();
-    // All treatments of an arm are switched together, so one run of a block is enough.
-    let first = names.first().copied().unwrap_or_default();
-    let runs: Vec<&Run> = facts.runs.iter().filter(|run| run.treatment == first).collect();
-    let values = |metric: &str| -> Vec<f64> { runs.iter().filter_map(|run| reading(run, metric)).collect() };
-    let (online, switches) = (values("online_logical_cpus"), values("switches").iter().sum::<f64>());
-    let online = match (online.iter().copied().reduce(f64::min), online.iter().copied().reduce(f64::max)) {
-        (Some(least), Some(most)) if least == most => Cell::Count(most as u64),
-        (Some(least), Some(most)) => Cell::text(format!("{least}-{most}")),
-        _ => Cell::none(),
-    };
-    let took_ns = values("switch_ns").iter().sum::<f64>() / switches;
-    Row::Cells(vec![
-        Cell::text(arm.to_string()),
-        Cell::text(names.join(", ")),
-        online,
-        Cell::Count(switches as u64),
-        if switches > 0.0 { Cell::text(numbers::nanoseconds(took_ns)) } else { Cell::none() },
-        left(facts, arm),
-    ])
+/// Names of the treatments of an arm.
+fn members<'a>(facts: &Facts<'a>, arm: &Arm) -> Vec<&'a str> {
+    let members = facts.study.treatments.iter().filter(|one| one.arm == *arm);
+    members.map(|one| one.name.as_str()).collect()
 }
 
-/// Effect that a switch leaves, as a ratio of rates.
-fn left(facts: &Facts<'_>, arm: &Arm) -> Cell {
-    let found = facts.analysis.found("settling").and_then(|found| found.of(&arm.to_string()));
-    found.map_or_else(Cell::none, |one| Cell::Interval(one.ratio.interval()))
+/// What was read at the switches of an arm. All treatments of an arm are switched together, so one run of a block is
+/// enough.
+fn readings(facts: &Facts<'_>, arm: &Arm, metric: &str) -> Vec<f64> {
+    let first = members(facts, arm).first().copied().unwrap_or_default();
+    let runs = facts.runs.iter().filter(|run| run.treatment == first);
+    let reading =
+        |run: &Run| run.readings.iter().find(|one| one.sampler == "switch" && one.metric == metric)?.value;
+    runs.filter_map(reading).collect()
 }
 
-fn reading(run: &Run, metric: &str) -> Option<f64> {
-    run.readings.iter().find(|one| one.sampler == "switch" && one.metric == metric)?.value
+fn online(facts: &Facts<'_>, arm: &Arm) -> Cell {
+    match extent(readings(facts, arm, "online_logical_cpus").into_iter()) {
+        Some((least, _, most)) if least == most => Cell::Count(most as u64),
+        Some((least, _, most)) => Cell::Text(format!("{least}-{most}")),
+        None => Cell::none(),
+    }
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use crate::looks::claim::{ByState, Checked, Claim, Effect, Effects, Outcome};
 use crate::looks::contrast::Contrast;
 use crate::looks::gate::{MIN_BLOCKS, MIN_EPISODES, Needed};
 use crate::looks::spread::Explained;
-use crate::sections::cells::{self, columns};
+use crate::sections::cells::columns;
 use crate::words::{finding, share};
 use crate::{Facts, Finding};
 use threadwise_document::numbers::{self, p_value, ratio_near_1};
@@ -62,8 +62,7 @@ pub fn shared(effect: &Effect) -> String {
 
 /// A contrast of logarithms as a ratio.
 pub fn ratio(contrast: &Contrast) -> Interval {
-    let [mean, low, high] = [contrast.mean, contrast.low, contrast.high].map(f64::exp);
-    Interval { mean, low, high, unit: "ratio".to_owned() }
+    Interval::of([contrast.mean, contrast.low, contrast.high].map(f64::exp), "ratio")
 }
 
 /// The section; `None` for a study without looks.
@@ -73,11 +72,10 @@ pub fn section(facts: &Facts<'_>) -> Option<Section> {
         effects.effects.iter().filter_map(|effect| Some((effect, effect.by_state()?))).collect();
     let mut blocks = Vec::new();
     if !open.is_empty() {
-        blocks.push(Block::Text(about(), Shown::Page));
+        blocks.push(Block::on_page(ABOUT));
         blocks.push(Block::Table(ratios(facts, effects, &open)));
-        let said: Vec<Prose> =
-            open.iter().filter_map(|(effect, by_state)| words(facts, effect, by_state)).collect();
-        blocks.push(Block::List(said, Shown::Page));
+        let said = open.iter().filter_map(|(effect, by_state)| words(facts, effect, by_state));
+        blocks.push(Block::List(said.collect(), Shown::Page));
         blocks.push(Block::Table(checks(facts, effects, &open)));
         blocks.push(Block::Table(beside(facts, &open)));
     }
@@ -85,9 +83,9 @@ pub fn section(facts: &Facts<'_>) -> Option<Section> {
     let mut closed: Vec<Prose> = both.filter_map(|effect| too_rare(facts, effect)).collect();
     closed.extend(effects.effects.iter().filter_map(|effect| not_whole(facts, effect)));
     if open.is_empty() && closed.is_empty() {
-        let nothing =
-            "No treatment was seen both on one core and on different cores, so there is nothing to compare.";
-        blocks.push(Block::Text(nothing.into(), Shown::Page));
+        blocks.push(Block::on_page(
+            "No treatment was seen both on one core and on different cores, so there is nothing to compare.",
+        ));
     }
     if !closed.is_empty() {
         blocks.push(Block::List(closed, Shown::Page));
@@ -96,40 +94,38 @@ pub fn section(facts: &Facts<'_>) -> Option<Section> {
     Some(Section::new("by-state", "Ratios by state", blocks))
 }
 
-fn about() -> Prose {
-    "Rounds are sorted by the look before the treatment's slice: two of its logical CPUs on one core, or each on a \
+const ABOUT: &str = "Rounds are sorted by the look before the treatment's slice: two of its logical CPUs on one core, or each on a \
      core of its own without a neighbour. The ratio of the two is taken inside blocks. It is observational: it \
      describes slices where this host ran them so, with whatever came with it, not the machine. A claim is made only \
-     if all checks pass."
-        .into()
-}
+     if all checks pass.";
 
 fn label<'a>(facts: &Facts<'a>, effect: &'a Effect) -> &'a str {
     facts.label(&effect.treatment, facts.group_of(&effect.treatment))
 }
 
 fn ratios(facts: &Facts<'_>, effects: &Effects, open: &[(&Effect, &ByState)]) -> Table {
-    let columns = vec![
-        Column::text("treatment"),
-        Column::figure("looks on one core").shorten_at(1),
-        Column::figure("one core over different").shorten_at(2),
-        Column::figure("p by shifts").drop_at(2),
-        Column::figure("blocks").drop_at(3),
-        Column::figure("looks disagree").drop_at(4),
-        Column::text("claimed"),
-    ];
-    let rows = open.iter().map(|(effect, by_state)| {
-        vec![
-            Cell::named(label(facts, effect), facts.group_of(&effect.treatment)),
-            effect.prevalence(effects.level).map_or_else(Cell::none, Cell::Share),
-            Cell::Interval(ratio(&by_state.ratio)),
-            Cell::text(p_value(by_state.p_shift)),
-            Cell::Count(u64::from(by_state.ratio.blocks)),
-            by_state.disagreement.map_or_else(Cell::none, cells::share),
-            Cell::text(claim_word(by_state.claim)),
-        ]
-    });
-    Table::new("Ratio to the baseline in slices on one core, over that on different cores", columns, rows)
+    Table::of(
+        "Ratio to the baseline in slices on one core, over that on different cores",
+        open,
+        &[
+            (Column::text("treatment"), &|(effect, _)| {
+                Cell::named(label(facts, effect), facts.group_of(&effect.treatment))
+            }),
+            (Column::figure("looks on one core").shorten_at(1), &|(effect, _)| {
+                effect.prevalence(effects.level).map_or_else(Cell::none, Cell::Share)
+            }),
+            (Column::figure("one core over different").shorten_at(2), &|(_, by)| contrast(Some(&by.ratio))),
+            (Column::figure("p by shifts").drop_at(2), &|(_, by)| Cell::Text(p_value(by.p_shift))),
+            (Column::figure("blocks").drop_at(3), &|(_, by)| Cell::count(by.ratio.blocks)),
+            (Column::figure("looks disagree").drop_at(4), &|(_, by)| Cell::value(by.disagreement, "share")),
+            (Column::text("claimed"), &|(_, by)| Cell::text(claim_word(by.claim))),
+        ],
+    )
+}
+
+/// A contrast as a ratio; a dash without one.
+fn contrast(contrast: Option<&Contrast>) -> Cell {
+    contrast.map_or_else(Cell::none, |contrast| Cell::Interval(ratio(contrast)))
 }
 
 fn claim_word(claim: Claim) -> &'static str {
@@ -202,18 +198,14 @@ fn near_1(contrast: Option<Contrast>) -> Cell {
 
 /// Figures for comparison, which decide nothing.
 fn beside(facts: &Facts<'_>, open: &[(&Effect, &ByState)]) -> Table {
-    let columns = columns(&["treatment"], &["where both looks agree", "by share, between blocks"]);
-    let cell = |contrast: Option<Contrast>| match contrast {
-        Some(contrast) => Cell::Interval(ratio(&contrast)),
-        None => Cell::none(),
-    };
-    let rows = open.iter().map(|(effect, by_state)| {
-        vec![Cell::text(label(facts, effect)), cell(by_state.agreed), cell(by_state.between)]
-    });
-    Table::new(
+    Table::of(
         "For comparison: slices selected by what came later, and blocks compared with each other",
-        columns,
-        rows,
+        open,
+        &[
+            (Column::text("treatment"), &|(effect, _)| Cell::text(label(facts, effect))),
+            (Column::figure("where both looks agree"), &|(_, by)| contrast(by.agreed.as_ref())),
+            (Column::figure("by share, between blocks"), &|(_, by)| contrast(by.between.as_ref())),
+        ],
     )
     .shown(Shown::Page)
 }
@@ -263,36 +255,21 @@ fn length(needed: &Needed) -> String {
 
 /// How much of the spread states explain; `None` if no treatment was looked at as a whole.
 fn spread(facts: &Facts<'_>, effects: &Effects) -> Option<Table> {
-    let columns = columns(
-        &["treatment"],
+    let share = |explained: Option<Explained>| {
+        let ends = explained.map(|one| Interval::of([one.share, one.low, one.high], "share"));
+        Cell::interval(ends.as_ref())
+    };
+    let is_whole = |effect: &&Effect| !matches!(effect.outcome, Outcome::NotWhole(_));
+    let table = Table::of(
+        "What states explain of the spread between rounds",
+        effects.effects.iter().filter(is_whole),
         &[
-            "variance of A/A explained",
-            "variance of the ratio explained",
-            "ratio, all rounds",
-            "ratio, clear rounds alone",
+            (Column::text("treatment"), &|one| Cell::text(label(facts, one))),
+            (Column::figure("variance of A/A explained"), &|one| share(one.spread.twin)),
+            (Column::figure("variance of the ratio explained"), &|one| share(one.spread.ratio)),
+            (Column::figure("ratio, all rounds"), &|one| contrast(one.spread.raw.as_ref())),
+            (Column::figure("ratio, clear rounds alone"), &|one| contrast(one.spread.clear.as_ref())),
         ],
     );
-    let share = |explained: Option<Explained>| match explained {
-        Some(Explained { share, low, high }) => {
-            Cell::Interval(Interval { mean: share, low, high, unit: "share".to_owned() })
-        }
-        None => Cell::none(),
-    };
-    let cell =
-        |contrast: Option<Contrast>| contrast.map_or_else(Cell::none, |one| Cell::Interval(ratio(&one)));
-    let is_whole = |effect: &&Effect| !matches!(effect.outcome, Outcome::NotWhole(_));
-    let whole: Vec<&Effect> = effects.effects.iter().filter(is_whole).collect();
-    let rows = whole.iter().map(|effect| {
-        let spread = &effect.spread;
-        vec![
-            Cell::text(label(facts, effect)),
-            share(spread.twin),
-            share(spread.ratio),
-            cell(spread.raw),
-            cell(spread.clear),
-        ]
-    });
-    let table =
-        Table::new("What states explain of the spread between rounds", columns, rows).shown(Shown::Page);
-    (!whole.is_empty()).then_some(table)
+    table.shown(Shown::Page).filled()
 }

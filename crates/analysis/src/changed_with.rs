@@ -14,7 +14,7 @@ mod tests;
 
 use crate::estimate::member::Series;
 use crate::estimate::sides::Sides;
-use crate::estimate::{Digest, FAMILY_SHARE, Observed, Rule, THROUGHPUT, paired};
+use crate::estimate::{Digest, FAMILY_SHARE, Observed, ObservedBlock, Rule, THROUGHPUT, paired};
 use crate::setting::Setting;
 use crate::words::{finding, limited, list};
 use crate::workload::Nouns;
@@ -22,7 +22,7 @@ use crate::{Direction, Estimate, Facts, Finding, Interval, Ratio, TreatmentSumma
 use quantities::{Known, Scale, Test};
 use serde::Serialize;
 use threadwise_document::numbers::counted;
-use threadwise_document::{Block, Cell, Column, Fold, Prose, Section, Shown, Table, prose};
+use threadwise_document::{Block, Cell, Column, ColumnOf, Fold, Prose, Section, Shown, Table, prose};
 use threadwise_statistics::{Association, Tail, arithmetic, association, geometric, holm, mean};
 use threadwise_study::{Comparison, tpch};
 
@@ -185,22 +185,25 @@ fn compared(setting: &Setting<'_>, observed: &Observed, pair: &Pair<'_>, known: 
     let series: Vec<Vec<f64>> = of_both.iter().map(|(_, sides)| sides.differences()).collect();
     let twins = Sides::all_twins(setting.study);
     let twins = twins.iter().flat_map(|Sides { top, below }| {
-        of_both
-            .iter()
-            .map(move |(one, sides)| observed.differences(*top, below, &|run| sides.form(one, run)).d)
+        let form = |(one, sides): &(&Known, OfBoth), run: &Digest| Some(sides.scale.form((one.value)(run)?));
+        of_both.iter().map(move |both| observed.differences(*top, below, &|run| form(both, run)).d)
     });
     let twins: Vec<Vec<f64>> = twins.collect();
     // Every change is reported, however small.
     let rule = Rule { margin: 0.0, alpha: setting.alpha, direction: Direction::Neither };
     let changes = paired(&series, &twins, rule);
     let quantities = of_both.iter().zip(changes).filter_map(|((one, sides), change)| {
-        let change = Ratio { unit: sides.unit(), ..change? };
+        let change = change?;
         Some(Quantity {
             metric: one.metric.clone(),
             name: one.name.clone(),
             baseline: sides.mean(one, &sides.baseline, setting.alpha)?,
             treatment: sides.mean(one, &sides.treatment, setting.alpha)?,
-            change: if sides.is_ratio { change.exp() } else { change },
+            change: match sides.scale {
+                Scale::Ratio => change.exp(),
+                Scale::Difference => change,
+                Scale::Points => Ratio { unit: "points", ..change },
+            },
             link: None,
             not_tested: Some(why_not(pair, one)),
         })
@@ -220,77 +223,45 @@ fn compared(setting: &Setting<'_>, observed: &Observed, pair: &Pair<'_>, known: 
 struct OfBoth {
     treatment: Vec<f64>,
     baseline: Vec<f64>,
-    /// Whether it is compared as a ratio, in logarithms, which a value of 0 does not have.
-    is_ratio: bool,
     scale: Scale,
 }
 
 impl OfBoth {
     /// The blocks in which both sides have it; `None` without any, or if it is 0 everywhere.
     fn of(observed: &Observed, pair: &Pair<'_>, one: &Known) -> Option<Self> {
-        let values: Vec<(f64, Vec<f64>)> = observed
-            .blocks
-            .iter()
-            .filter_map(|block| {
-                let side = |at: usize| (one.value)(observed.usable(block, at)?);
-                Some((
-                    side(pair.sides.top)?,
-                    pair.sides.below.iter().map(|at| side(*at)).collect::<Option<_>>()?,
-                ))
-            })
-            .collect();
-        let all = || values.iter().flat_map(|(top, below)| below.iter().chain([top]));
-        if !all().any(|value| *value > 0.0) {
+        let of_block = |block: &ObservedBlock| -> Option<(f64, Vec<f64>)> {
+            let side = |at: &usize| (one.value)(observed.usable(block, *at)?);
+            Some((side(&pair.sides.top)?, pair.sides.below.iter().map(side).collect::<Option<_>>()?))
+        };
+        let values: Vec<(f64, Vec<f64>)> = observed.blocks.iter().filter_map(of_block).collect();
+        let mut all = values.iter().flat_map(|(top, below)| below.iter().chain([top]));
+        if !all.clone().any(|value| *value > 0.0) {
             return None;
         }
-        let is_ratio = one.scale == Scale::Ratio && all().all(|value| *value > 0.0);
-        let form = |value: f64| scaled(one.scale, is_ratio, value);
-        let below = |below: &Vec<f64>| mean(below.iter().map(|value| form(*value)));
+        let scale = one.scale.of(all.all(|value| *value > 0.0));
+        let below = |below: &Vec<f64>| mean(below.iter().map(|value| scale.form(*value)));
         Some(Self {
-            treatment: values.iter().map(|(top, _)| form(*top)).collect(),
+            treatment: values.iter().map(|(top, _)| scale.form(*top)).collect(),
             baseline: values.iter().filter_map(|(_, values)| below(values)).collect(),
-            is_ratio,
-            scale: one.scale,
+            scale,
         })
-    }
-
-    /// Its value in a run as it is compared.
-    fn form(&self, one: &Known, run: &Digest) -> Option<f64> {
-        Some(scaled(self.scale, self.is_ratio, (one.value)(run)?))
     }
 
     fn differences(&self) -> Vec<f64> {
         self.treatment.iter().zip(&self.baseline).map(|(top, below)| top - below).collect()
     }
 
-    fn unit(&self) -> &'static str {
-        match self.scale {
-            Scale::Points => "points",
-            Scale::Ratio => "1",
-        }
-    }
-
     fn mean(&self, one: &Known, side: &[f64], alpha: f64) -> Option<Interval> {
         match self.scale {
-            _ if self.is_ratio => geometric(side, 1.0, one.unit, alpha),
-            Scale::Ratio => arithmetic(side, one.unit, alpha),
+            Scale::Ratio => geometric(side, 1.0, one.unit, alpha),
+            Scale::Difference => arithmetic(side, one.unit, alpha),
             Scale::Points => {
                 let shares: Vec<f64> = side.iter().map(|points| points / 100.0).collect();
-                let mut share = arithmetic(&shares, one.unit, alpha)?;
-                if share.high.is_finite() {
-                    share.high = share.high.min(1.0);
-                }
-                Some(share)
+                let share = arithmetic(&shares, one.unit, alpha)?;
+                let high = if share.high.is_finite() { share.high.min(1.0) } else { share.high };
+                Some(Interval { high, ..share })
             }
         }
-    }
-}
-
-fn scaled(scale: Scale, is_ratio: bool, value: f64) -> f64 {
-    match scale {
-        _ if is_ratio => value.ln(),
-        Scale::Ratio => value,
-        Scale::Points => 100.0 * value,
     }
 }
 
@@ -359,29 +330,26 @@ fn add_links(
     (pairs, known): (&[Pair<'_>], &[Known]),
     comparisons: &mut [Compared],
 ) -> u32 {
-    let mut places = Vec::new();
-    let mut tested = Vec::new();
-    for (at, pair) in pairs.iter().enumerate().filter(|(_, pair)| pair.has_difference()) {
-        for (row, quantity) in comparisons[at].quantities.iter().enumerate() {
+    let (mut places, mut tested) = (Vec::new(), Vec::new());
+    let explained = pairs.iter().zip(comparisons).filter(|(pair, _)| pair.has_difference());
+    let mut explained: Vec<_> = explained.collect();
+    for (pair, compared) in &mut explained {
+        for quantity in &mut compared.quantities {
             let one = known.iter().find(|one| one.metric == quantity.metric);
             if let Some(one) = one.and_then(|one| of_pair(observed, pair, one)) {
-                places.push((at, row));
+                places.push(quantity);
                 tested.push(one);
             }
         }
     }
     let links = judge_links(&tested, setting.alpha, setting.study.seed);
     let count = links.iter().flatten().count() as u32;
-    for ((at, row), link) in places.into_iter().zip(links) {
-        let quantity = &mut comparisons[at].quantities[row];
-        if link.is_some() {
-            quantity.not_tested = None;
-        }
-        quantity.link = link;
+    for (quantity, link) in places.into_iter().zip(links).filter(|(_, link)| link.is_some()) {
+        (quantity.link, quantity.not_tested) = (link, None);
     }
     let needed = blocks_needed(count as usize, setting.alpha);
-    for (at, _) in pairs.iter().enumerate().filter(|(_, pair)| pair.has_difference()) {
-        comparisons[at].answer = answer(&comparisons[at], needed);
+    for (_, compared) in explained {
+        compared.answer = answer(compared, needed);
     }
     count
 }
@@ -401,26 +369,22 @@ fn answer(compared: &Compared, needed: u32) -> Explained {
 fn of_pair(observed: &Observed, pair: &Pair<'_>, one: &Known) -> Option<Tested> {
     let correlation = pair.estimate?.ratio.correlation;
     let log_rate = |run: &Digest| run.work().rows_per_s().map(f64::ln);
-    // A value of 0 has no logarithm; ranks are the same on any scale that rises with it.
-    let is_above_0 = |value: &dyn Fn(&Digest) -> Option<f64>| {
-        let sides = || pair.sides.below.iter().chain([&pair.sides.top]);
+    let sides = || pair.sides.below.iter().chain([&pair.sides.top]);
+    let series = |value: &dyn Fn(&Digest) -> Option<f64>| {
         let runs =
             observed.blocks.iter().flat_map(|block| sides().filter_map(|at| observed.usable(block, *at)));
-        runs.filter_map(value).all(|value| value > 0.0)
-    };
-    let series = |value: &dyn Fn(&Digest) -> Option<f64>, is_share: bool| {
-        let is_ratio = !is_share && is_above_0(value);
+        // A value of 0 has no logarithm; ranks are the same on any scale that rises with it.
+        let is_ratio = one.scale.of(runs.filter_map(value).all(|value| value > 0.0)) == Scale::Ratio;
         let form = |run: &Digest| value(run).map(|value| if is_ratio { value.ln() } else { value });
         observed.differences(pair.sides.top, &pair.sides.below, &form)
     };
-    let is_share = one.scale == Scale::Points;
     let forms = match &one.test {
         Test::Never => return None,
         Test::WhereCpusAreBusy if !pair.keeps_cpus_busy() => return None,
-        Test::AsItIs | Test::WhereCpusAreBusy => vec![(Form::AsItIs, series(&one.value, is_share))],
+        Test::AsItIs | Test::WhereCpusAreBusy => vec![(Form::AsItIs, series(&one.value))],
         Test::Amount(per_s) => {
             let per_row = |run: &Digest| Some(per_s(run)? / run.work().rows_per_s()?);
-            vec![(Form::PerSecond, series(per_s, is_share)), (Form::PerRow, series(&per_row, is_share))]
+            vec![(Form::PerSecond, series(per_s)), (Form::PerRow, series(&per_row))]
         }
     };
     let ratio = observed.differences(pair.sides.top, &pair.sides.below, &log_rate);
@@ -444,14 +408,15 @@ pub(crate) fn finding_of(facts: &Facts<'_>) -> Option<Finding> {
     let changed = facts.analysis.get::<ChangedWith>()?;
     let moved: Vec<&Compared> = with(changed, Explained::Moves);
     let unexplained: Vec<&Compared> = with(changed, Explained::Unexplained);
-    let mut sentences: Vec<Prose> =
-        limited(moved.iter().map(|one| clause(one)), MAX_SHOWN).into_iter().collect();
+    let clauses = moved.iter().filter_map(|one| clause(one, true));
+    let mut sentences: Vec<Prose> = limited(clauses, MAX_SHOWN).into_iter().collect();
     if !unexplained.is_empty() {
         let names: Vec<String> =
             unexplained.iter().take(MAX_SHOWN).map(|one| one.treatment.clone()).collect();
         let more = unexplained.len().saturating_sub(MAX_SHOWN);
         let more = if more > 0 { format!(" and {more} more in the table") } else { String::new() };
-        let most = unexplained.iter().map(|one| links(one)).max().unwrap_or(0);
+        let links = |one: &&Compared| one.quantities.iter().filter(|one| one.link.is_some()).count();
+        let most = unexplained.iter().map(links).max().unwrap_or(0);
         sentences.push(prose!(
             "{}{} unexplained ({} tested, none moves with the ratio)",
             list(&names),
@@ -466,37 +431,24 @@ pub(crate) fn finding_of(facts: &Facts<'_>) -> Option<Finding> {
 
 /// What each ratio moves with: `the ratio of two falls with more time with a neighbour`.
 pub(crate) fn moved(changed: &ChangedWith) -> Vec<Prose> {
-    let clause = |one: &&Compared| {
-        let shown = one.quantities.iter().filter_map(|quantity| {
-            let link = quantity.link.as_ref().filter(|link| link.shown)?;
-            Some(prose!("{} {}", direction(link.correlation.mean), &quantity.name))
-        });
-        Some(prose!("the ratio of {} {}", &one.treatment, limited(shown, MAX_NAMED)?))
-    };
-    with(changed, Explained::Moves).iter().filter_map(clause).collect()
-}
-
-/// How a ratio moves with a figure, by their rank correlation.
-fn direction(correlation: f64) -> &'static str {
-    if correlation > 0.0 { "rises with" } else { "falls with more" }
+    with(changed, Explained::Moves).into_iter().filter_map(|one| clause(one, false)).collect()
 }
 
 fn with(changed: &ChangedWith, answer: Explained) -> Vec<&Compared> {
     changed.comparisons.iter().filter(|one| one.answer == answer).collect()
 }
 
-fn links(one: &Compared) -> usize {
-    one.quantities.iter().filter(|quantity| quantity.link.is_some()).count()
-}
-
 /// `the ratio of T rises with clock (rank correlation 0.83 [0.64, 0.93])`.
-fn clause(one: &Compared) -> Prose {
-    let named = one.quantities.iter().filter_map(|quantity| {
+fn clause(one: &Compared, has_figures: bool) -> Option<Prose> {
+    let shown = one.quantities.iter().filter_map(|quantity| {
         let link = quantity.link.as_ref().filter(|link| link.shown)?;
-        let how = direction(link.correlation.mean);
-        Some(prose!("{} {} (rank correlation {})", how, &quantity.name, &link.correlation))
+        let how = if link.correlation.mean > 0.0 { "rises with" } else { "falls with more" };
+        Some(match has_figures {
+            true => prose!("{} {} (rank correlation {})", how, &quantity.name, &link.correlation),
+            false => prose!("{} {}", how, &quantity.name),
+        })
     });
-    prose!("the ratio of {} {}", &one.treatment, limited(named, MAX_NAMED).unwrap_or_default())
+    Some(prose!("the ratio of {} {}", &one.treatment, limited(shown, MAX_NAMED)?))
 }
 
 /// More comparisons than this are folded one by one.
@@ -505,25 +457,19 @@ const MAX_OPEN: usize = 3;
 /// The section; `None` if no quantity is known of both sides of any comparison.
 pub(crate) fn section(facts: &Facts<'_>, nouns: &Nouns) -> Option<Section> {
     let changed = facts.analysis.get::<ChangedWith>()?;
-    let mut blocks = vec![Block::Text(about(), Shown::Page), Block::Text(tested(changed), Shown::Page)];
-    let tables = changed.comparisons.iter().map(|one| (one, table(one, nouns)));
-    if changed.comparisons.len() > MAX_OPEN {
-        let fold = |(one, table): (&Compared, Table)| {
-            Block::Fold(Fold {
+    let mut blocks = vec![Block::on_page(ABOUT), Block::on_page(tested(changed))];
+    blocks.extend(changed.comparisons.iter().map(|one| {
+        let (title, table) = (format!("{} ({})", one.comparison, said(one.answer)), table(one, nouns));
+        match changed.comparisons.len() > MAX_OPEN {
+            true => Block::Fold(Fold {
                 above: "What changed, comparison by comparison",
-                title: format!("{} ({})", one.comparison, said(one.answer)),
+                title,
                 tables: vec![table],
                 ..Fold::default()
-            })
-        };
-        blocks.extend(tables.map(fold));
-    } else {
-        let with_caption = |(one, table): (&Compared, Table)| {
-            let caption = format!("{} ({})", one.comparison, said(one.answer));
-            Block::Table(Table { caption: caption.into(), ..table })
-        };
-        blocks.extend(tables.map(with_caption));
-    }
+            }),
+            false => Block::Table(Table { caption: title.into(), ..table }),
+        }
+    }));
     let line = prose!(
         "what changed with {}: see the HTML report or --json. {}",
         counted(changed.comparisons.len(), "ratio"),
@@ -533,13 +479,10 @@ pub(crate) fn section(facts: &Facts<'_>, nouns: &Nouns) -> Option<Section> {
     Some(Section::new("changed-with", "What changed with each ratio", blocks))
 }
 
-fn about() -> Prose {
-    "Figures of both sides are means over the blocks that both have; changes are paired by block, and their intervals \
+const ABOUT: &str = "Figures of both sides are means over the blocks that both have; changes are paired by block, and their intervals \
      hold for all figures of a table together. A figure that differs between the sides need not be the cause of the \
      ratio: everything that a placement changes differs. A figure that moves with the ratio from block to block is \
-     evidence of another kind, but not of cause."
-        .into()
-}
+     evidence of another kind, but not of cause.";
 
 /// What was tested, and how many blocks a negative answer needs.
 fn tested(changed: &ChangedWith) -> Prose {
@@ -576,26 +519,23 @@ fn said(answer: Explained) -> &'static str {
 
 fn table(one: &Compared, nouns: &Nouns) -> Table {
     let below = one.baseline.split(" and ").next().unwrap_or(&one.baseline);
-    let has_links = one.quantities.iter().any(|quantity| quantity.link.is_some());
-    let mut columns = vec![Column::text("figure"), Column::figure(below), Column::figure(&one.treatment)];
-    columns.extend([Column::figure("change"), Column::figure("blocks")]);
-    if has_links {
-        columns.extend([Column::figure("rank correlation with the ratio"), Column::text("moves with it")]);
+    let mut columns: Vec<ColumnOf<'_, &Quantity>> = Vec::new();
+    let named = |quantity: &&Quantity| Cell::Text(label(quantity, nouns));
+    columns.push((Column::text("figure"), &named));
+    columns.push((Column::figure(below), &|quantity| Cell::Interval(quantity.baseline.clone())));
+    columns.push((Column::figure(&one.treatment), &|quantity| Cell::Interval(quantity.treatment.clone())));
+    columns.push((Column::figure("change"), &|quantity| change(quantity)));
+    columns.push((Column::figure("blocks"), &|quantity| Cell::count(quantity.change.blocks)));
+    if one.quantities.iter().any(|quantity| quantity.link.is_some()) {
+        columns.push((Column::figure("rank correlation with the ratio"), &|quantity| {
+            Cell::interval(quantity.link.as_ref().map(|link| &link.correlation))
+        }));
+        columns.push((Column::text("moves with it"), &|quantity| match &quantity.link {
+            Some(link) => Cell::Text(link_words(link)),
+            None => Cell::text(quantity.not_tested.unwrap_or("not tested")),
+        }));
     }
-    let rows = one.quantities.iter().map(|quantity| {
-        let mut cells = vec![
-            Cell::text(label(quantity, nouns)),
-            Cell::Interval(quantity.baseline.clone()),
-            Cell::Interval(quantity.treatment.clone()),
-            change(quantity),
-            Cell::Count(quantity.change.blocks.into()),
-        ];
-        if has_links {
-            cells.extend(moves(quantity));
-        }
-        cells
-    });
-    Table::new("", columns, rows).shown(Shown::Page)
+    Table::of("", &one.quantities, &columns).shown(Shown::Page)
 }
 
 /// A figure's name with its unit, and the workload's word for a row.
@@ -618,13 +558,6 @@ fn change(quantity: &Quantity) -> Cell {
     match adjusted.unit.as_str() {
         "points" => Cell::Share(adjusted),
         _ => Cell::Interval(adjusted),
-    }
-}
-
-fn moves(quantity: &Quantity) -> [Cell; 2] {
-    match &quantity.link {
-        Some(link) => [Cell::Interval(link.correlation.clone()), Cell::text(link_words(link))],
-        None => [Cell::none(), Cell::text(quantity.not_tested.unwrap_or("not tested"))],
     }
 }
 

@@ -278,16 +278,6 @@ pub(crate) fn why_no_run(facts: &Facts<'_>, comparison: &Comparison) -> String {
 /// Differences to know before comparing two columns.
 fn cautions(studies: &[Facts<'_>], aspects: &[Aspect]) -> Vec<String> {
     let Some((first, rest)) = studies.split_first() else { return Vec::new() };
-    let mut lines = Vec::new();
-    if studies.iter().any(Facts::is_simulated) {
-        lines.push("some figures are from a model, not from a machine".to_owned());
-    }
-    if rest.iter().any(|facts| facts.study.workload != first.study.workload) {
-        lines.push("the workloads differ: a ratio belongs to its own".to_owned());
-    }
-    if machines_differ(aspects) {
-        lines.push("the machines differ, or the logical CPUs that were allowed".to_owned());
-    }
     let both: Vec<(&Treatment, &Treatment)> = rest
         .iter()
         .flat_map(|facts| {
@@ -296,18 +286,26 @@ fn cautions(studies: &[Facts<'_>], aspects: &[Aspect]) -> Vec<String> {
         })
         .collect();
     let placed = |one: &Treatment| (one.placement.clone(), one.sessions, one.pin);
-    if both.iter().any(|(one, other)| placed(one) != placed(other)) {
-        lines.push("treatments of the same name have different placements or sessions".to_owned());
-    }
     let unlike = both.iter().flat_map(|(one, other)| {
         let names = one.options.keys().chain(other.options.keys());
         names.filter(|name| one.options.get(*name) != other.options.get(*name)).map(String::as_str)
     });
-    let options: Vec<&str> = unlike.collect::<BTreeSet<_>>().into_iter().collect();
-    if !options.is_empty() {
-        lines.push(format!("treatments of the same name have other values of {}", options.join(", ")));
-    }
-    lines
+    let options = unlike.collect::<BTreeSet<_>>().into_iter().collect::<Vec<_>>().join(", ");
+    let options = format!("treatments of the same name have other values of {options}");
+    let lines = [
+        (studies.iter().any(Facts::is_simulated), "some figures are from a model, not from a machine"),
+        (
+            rest.iter().any(|facts| facts.study.workload != first.study.workload),
+            "the workloads differ: a ratio belongs to its own",
+        ),
+        (machines_differ(aspects), "the machines differ, or the logical CPUs that were allowed"),
+        (
+            both.iter().any(|(one, other)| placed(one) != placed(other)),
+            "treatments of the same name have different placements or sessions",
+        ),
+        (both.iter().any(|(one, other)| one.options != other.options), &options),
+    ];
+    lines.into_iter().filter(|(applies, _)| *applies).map(|(_, text)| text.to_owned()).collect()
 }
 
 /// The cautions as lines of a verdict.
@@ -324,18 +322,18 @@ pub fn document(studies: &[Facts<'_>], program_version: &str) -> Document {
     if rates.is_some_and(|rates| rates.no_ratios.is_none()) {
         verdict.push(finding("change", CANNOT_TELL, &[]));
     }
-    let ratios = match made.rows.is_empty() {
-        true => vec![Block::Text("No comparison in any of them.".into(), Shown::Everywhere)],
+    let mut ratios = match made.rows.is_empty() {
+        true => vec![Block::text("No comparison in any of them.")],
         false => [vec![Block::Table(ratios(studies, &made.rows))], legend()].concat(),
     };
-    let foot = Block::Text(made.note.into(), Shown::Everywhere);
+    ratios.push(Block::text(made.note));
     let headings = ["", "engine", "workload", "result file", "blocks", "noise floor"];
     let columns: Vec<_> = (0..studies.len()).map(|at| ((at + 1).to_string(), vec![at])).collect();
     let sections = [
         Some(studies_section(&made.studies, &headings)),
         (studies.len() > 1).then(|| aspects::section(&made.aspects, &columns)),
         rates.map(rates::section),
-        Some(Section::new("ratios", "Ratios", ratios.into_iter().chain([foot]).collect())),
+        Some(Section::new("ratios", "Ratios", ratios)),
         neighbours::profile(studies)
             .map(|figure| Section::new("neighbours", "Second threads", vec![Block::Figure(figure)])),
     ];
@@ -351,23 +349,18 @@ pub fn document(studies: &[Facts<'_>], program_version: &str) -> Document {
 
 /// How many comparisons of all studies agree, and which point in opposite directions.
 fn agreement(rows: &[Row<'_>], studies: usize) -> Option<Prose> {
-    let ratios = |row: &Row<'_>| -> Option<Vec<Ratio>> {
-        let ratio = |found: &Compared<'_>| match found {
-            Compared::Ratio { ratio, .. } => Some(ratio.decisive()),
-            Compared::Lacks { .. } => None,
-        };
-        row.cells.iter().map(ratio).collect()
+    let answer = |found: &Compared<'_>| match found {
+        Compared::Ratio { ratio, .. } => Some(ratio.answer),
+        Compared::Lacks { .. } => None,
     };
-    let common: Vec<(&str, Vec<Ratio>)> =
-        rows.iter().filter_map(|row| Some((row.name, ratios(row)?))).collect();
+    let answers = |row: &Row<'_>| row.cells.iter().map(answer).collect::<Option<Vec<Answer>>>();
+    let common: Vec<(&str, Vec<Answer>)> =
+        rows.iter().filter_map(|row| Some((row.name, answers(row)?))).collect();
     if studies < 2 || common.is_empty() {
         return None;
     }
-    let same = common.iter().filter(|(_, all)| all.windows(2).all(|two| two[0].answer == two[1].answer));
-    let is_opposite = |all: &[Ratio]| {
-        let has = |answer: Answer| all.iter().any(|ratio| ratio.answer == answer);
-        has(Answer::Larger) && has(Answer::Smaller)
-    };
+    let same = common.iter().filter(|(_, all)| all.windows(2).all(|two| two[0] == two[1]));
+    let is_opposite = |all: &[Answer]| [Answer::Larger, Answer::Smaller].iter().all(|one| all.contains(one));
     let opposite: Vec<&str> =
         common.iter().filter(|(_, all)| is_opposite(all)).map(|(name, _)| *name).collect();
     let opposite = match opposite.len() {
@@ -399,10 +392,10 @@ fn ratios(studies: &[Facts<'_>], rows: &[Row<'_>]) -> Table {
     let says = if any_runs { Says::Better } else { Says::Higher };
     let cell = |found: &Compared<'_>| match found {
         Compared::Lacks { reason } => Cell::Gap(reason.clone()),
-        Compared::Ratio { ratio, a_a_alarm: false, .. } => Cell::Ratio((*ratio).clone(), says),
-        Compared::Ratio { ratio, .. } => {
-            Cell::Both(Box::new(Cell::Ratio((*ratio).clone(), says)), Box::new(Cell::text(ALARM)))
-        }
+        Compared::Ratio { ratio, a_a_alarm, .. } => match Cell::Ratio((*ratio).clone(), says) {
+            cell if *a_a_alarm => Cell::Both(Box::new(cell), Box::new(Cell::text(ALARM))),
+            cell => cell,
+        },
     };
     let lines = rows.iter().map(|row| {
         let name = match any_runs {

@@ -14,7 +14,7 @@ use crate::estimate::Guess;
 use crate::findings::smt;
 use crate::{Estimate, Facts, Interval, Ratio, engine_lines, kinds, words};
 use threadwise_document::numbers::{counted, significant};
-use threadwise_document::{Advice, Block, Cell, Column, Prose, Section, Shown, Table, prose};
+use threadwise_document::{Advice, Block, Cell, Column, Prose, Section, Table, prose};
 use threadwise_study::Study;
 
 /// When the licence rules were last checked.
@@ -130,15 +130,14 @@ pub fn section(facts: &Facts<'_>) -> Option<Section> {
         Prose::figure(significant(prices.machine_per_h, 4)),
         Prose::figure(significant(prices.licence_per_h, 4))
     );
-    let mut blocks = vec![Block::Text(rule, Shown::Everywhere)];
+    let mut blocks = vec![Block::text(rule)];
     blocks.extend(by_threads(facts, &prices));
     blocks.extend(by_cores(facts, &prices).map(Block::Table));
     if blocks.len() == 1 {
-        let none = prose!(
+        blocks.push(Block::text(
             "This study compares neither both threads of cores with one nor numbers of cores: use `threadwise run \
-             placement` or `threadwise run session-sweep`."
-        );
-        blocks.push(Block::Text(none, Shown::Everywhere));
+             placement` or `threadwise run session-sweep`.",
+        ));
     }
     Some(Section::new("cost", "What it costs", blocks))
 }
@@ -146,12 +145,8 @@ pub fn section(facts: &Facts<'_>) -> Option<Section> {
 fn by_threads(facts: &Facts<'_>, prices: &Prices) -> Vec<Block> {
     let Some(threads) = Threads::of(facts, prices) else { return Vec::new() };
     let ratio = &threads.both_over_one.ratio;
-    let relative = Interval {
-        mean: threads.break_even / ratio.value,
-        low: threads.break_even / ratio.high,
-        high: threads.break_even / ratio.low,
-        unit: "ratio".to_owned(),
-    };
+    let relative =
+        Interval::of([ratio.value, ratio.high, ratio.low].map(|one| threads.break_even / one), "ratio");
     let of_one = match threads.is_of_one_core {
         true => " The yield was measured on one core and is assumed for all of them.",
         false => "",
@@ -170,7 +165,7 @@ fn by_threads(facts: &Facts<'_>, prices: &Prices) -> Vec<Block> {
         Prose::figure("2.0x"),
         Prose::figure("1.0x")
     );
-    vec![Block::Text(line, Shown::Everywhere), Block::Text(even, Shown::Everywhere)]
+    vec![Block::text(line), Block::text(even)]
 }
 
 /// Cost and throughput per licence by number of busy cores: of a sweep that takes cores first.
@@ -178,45 +173,33 @@ fn by_cores(facts: &Facts<'_>, prices: &Prices) -> Option<Table> {
     let cores = facts.topology.cores.len() as u32;
     let choice = facts.analysis.choices.iter().find(|choice| choice.axis == Axis::Sessions)?;
     let nouns = kinds::of(facts.study).nouns(facts.study);
-    let points = || choice.candidates.iter().filter(|candidate| candidate.number <= cores);
-    let rows: Vec<Vec<Cell>> = points().filter_map(|candidate| row(facts, prices, candidate)).collect();
+    let rate = |one: &Candidate| facts.summary(&one.treatment)?.metrics.get("rows_per_s");
+    let points = choice.candidates.iter().filter(|candidate| candidate.number <= cores);
+    let points: Vec<(u32, &Interval)> =
+        points.filter_map(|candidate| Some((candidate.number, rate(candidate)?))).collect();
     let per = match prices.per {
         LicencePer::Vcpu | LicencePer::Core => format!("{} per licence", nouns.rate),
         LicencePer::Machine => nouns.rate.to_owned(),
     };
-    let caption = prose!(
-        "By number of enabled cores, one busy session on each, one thread of each; the lowest cost is not tested"
-    );
-    let columns = vec![
-        Column::figure("cores"),
-        Column::figure(nouns.rate),
-        Column::figure(per),
-        Column::figure(format!("cost per million {}", nouns.noun)),
-    ];
-    (rows.len() >= 2).then(|| Table::new(caption, columns, rows))
-}
-
-fn row(facts: &Facts<'_>, prices: &Prices, candidate: &Candidate) -> Option<Vec<Cell>> {
-    let rate = facts.summary(&candidate.treatment)?.metrics.get("rows_per_s")?;
-    let licences = prices.per.count(candidate.number, 1);
-    let divided = |by: f64| Interval {
-        mean: rate.mean / by,
-        low: rate.low / by,
-        high: rate.high / by,
-        unit: rate.unit.clone(),
-    };
-    let cost_of = |rate: f64| prices.per_h(candidate.number, 1) / 3600.0 / rate * UNITS;
     // The lower the rate, the higher the cost.
-    let cost = Interval {
-        mean: cost_of(rate.mean),
-        low: cost_of(rate.high),
-        high: if rate.low > 0.0 { cost_of(rate.low) } else { f64::INFINITY },
-        unit: "ratio".to_owned(),
+    let cost = |number: u32, rate: &Interval| {
+        let ends = [rate.mean, rate.high, if rate.low > 0.0 { rate.low } else { 0.0 }];
+        Interval::of(ends.map(|rate| prices.per_h(number, 1) / 3600.0 / rate * UNITS), "ratio")
     };
-    Some(vec![
-        Cell::Count(candidate.number.into()),
-        Cell::Interval(rate.clone()),
-        Cell::Interval(divided(licences)),
-        Cell::Interval(cost),
-    ])
+    let table = Table::of(
+        "By number of enabled cores, one busy session on each, one thread of each; the lowest cost is not tested",
+        points,
+        &[
+            (Column::figure("cores"), &|(number, _)| Cell::count(*number)),
+            (Column::figure(nouns.rate), &|(_, rate)| Cell::Interval((*rate).clone())),
+            (Column::figure(per), &|(number, rate)| {
+                let licences = prices.per.count(*number, 1);
+                Cell::Interval(rate.each(|end| end / licences, &rate.unit))
+            }),
+            (Column::figure(format!("cost per million {}", nouns.noun)), &|(number, rate)| {
+                Cell::Interval(cost(*number, rate))
+            }),
+        ],
+    );
+    (table.rows.len() >= 2).then_some(table)
 }

@@ -83,16 +83,13 @@ pub(crate) fn drifts(setting: &Setting<'_>, observed: &Observed, runs: &[Run]) -
         let all = levels(&logs, &found, setting.alpha)?;
         let changes = found.iter().zip(all.steps).map(Some);
         let levels =
-            all.levels.iter().zip(std::iter::once(None).chain(changes)).map(|((range, log), change)| {
-                let (p, change) = change.map(|(found, step)| (found.p, step.exp())).unzip();
-                Level {
-                    first_block: blocks[range.start].block,
-                    last_block: blocks[range.end - 1].block,
-                    start_s: blocks[range.start].start_s,
-                    rows_per_s: Interval { unit: "1/s".to_owned(), ..log.exp() },
-                    change,
-                    p,
-                }
+            all.levels.iter().zip(std::iter::once(None).chain(changes)).map(|((range, log), change)| Level {
+                first_block: blocks[range.start].block,
+                last_block: blocks[range.end - 1].block,
+                start_s: blocks[range.start].start_s,
+                rows_per_s: log.each(f64::exp, "1/s"),
+                p: change.as_ref().map(|(found, _)| found.p),
+                change: change.map(|(_, step)| step.exp()),
             });
         Some(Drift {
             group: group.clone(),
@@ -112,12 +109,8 @@ fn rate(observed: &Observed, block: &ObservedBlock, sides: &[usize], runs: &[Run
     let starts = sides.iter().filter_map(|at| runs.get(block.sources[*at]?));
     let start_ns = starts.flat_map(|run| &run.slices).map(|slice| slice.start_ns).min()?;
     let rows_per_s = (logs.iter().sum::<f64>() / logs.len() as f64).exp();
-    let start_s = start_ns as f64 / 1e9;
-    (rows_per_s.is_finite() && rows_per_s > 0.0).then_some(BlockRate {
-        block: block.number,
-        start_s,
-        rows_per_s,
-    })
+    let rate = BlockRate { block: block.number, start_s: start_ns as f64 / 1e9, rows_per_s };
+    (rows_per_s.is_finite() && rows_per_s > 0.0).then_some(rate)
 }
 
 fn drifts_of<'a>(facts: &Facts<'a>) -> impl Iterator<Item = &'a Drift> {
@@ -202,29 +195,26 @@ fn figure(facts: &Facts<'_>, nouns: &Nouns, drift: &Drift) -> Block {
 
 /// Level by level.
 fn table(drift: &Drift, nouns: &Nouns, title: String) -> Table {
-    let rows = drift.levels.iter().map(|level| {
-        let blocks = match level.first_block == level.last_block {
-            true => level.first_block.to_string(),
-            false => format!("{} to {}", level.first_block, level.last_block),
-        };
-        let change = level.change.as_ref().map_or_else(Cell::none, |change| {
-            let ends = numbers::change_ends(change.low, change.high, change.mean);
-            Cell::text(format!("{} {ends}", numbers::change(change.mean)))
-        });
-        vec![
-            Cell::Text(blocks),
-            Cell::Value { value: level.start_s * 1e9, unit: "ns" },
-            Cell::interval(Some(&level.rows_per_s)),
-            change,
-        ]
-    });
-    let columns = vec![
-        Column::text("blocks"),
-        Column::figure("from"),
-        Column::figure(nouns.rate),
-        Column::figure("to the level before"),
-    ];
-    Table::new(title, columns, rows)
+    let blocks = |level: &&Level| match level.first_block == level.last_block {
+        true => Cell::Text(level.first_block.to_string()),
+        false => Cell::Text(format!("{} to {}", level.first_block, level.last_block)),
+    };
+    let change = |change: &Interval| {
+        let ends = numbers::change_ends(change.low, change.high, change.mean);
+        Cell::Text(format!("{} {ends}", numbers::change(change.mean)))
+    };
+    Table::of(
+        title,
+        &drift.levels,
+        &[
+            (Column::text("blocks"), &blocks),
+            (Column::figure("from"), &|level| Cell::value(level.start_s * 1e9, "ns")),
+            (Column::figure(nouns.rate), &|level| Cell::Interval(level.rows_per_s.clone())),
+            (Column::figure("to the level before"), &|level| {
+                level.change.as_ref().map_or_else(Cell::none, change)
+            }),
+        ],
+    )
 }
 
 #[cfg(test)]

@@ -7,16 +7,17 @@
 #[cfg(test)]
 mod tests;
 
-use crate::estimate::{Observed, ObservedBlock, Rule, judge};
+use crate::estimate::{Observed, ObservedBlock, Rule, judge_means};
+use crate::groups::grouped;
 use crate::words::{answered, finding, limited, list};
 use crate::{Direction, Facts, Finding, Ratio};
 use serde::Serialize;
 use std::collections::BTreeMap;
-use threadwise_document::{Block, Cell, Column, Prose, Row, Says, Section, Shown, Table, numbers, prose};
+use threadwise_document::{Block, Cell, Column, Prose, Says, Section, Table, numbers, prose};
 use threadwise_machine::Topology;
 use threadwise_statistics::{mean, welch};
 use threadwise_study::boot::smt_word;
-use threadwise_study::{Boot, External, Role, Run, Study};
+use threadwise_study::{Boot, Role, Run, Study};
 
 /// External arms of a study.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -60,6 +61,12 @@ impl BootRates {
     /// The rate of a treatment.
     pub fn rate(&self, treatment: &str) -> Option<&Rate> {
         self.rates.iter().find(|rate| rate.treatment == treatment)
+    }
+}
+
+impl ExternalArms {
+    fn of_arm<'a>(&'a self, arm: &'a str) -> impl Iterator<Item = &'a BootRates> {
+        self.boots.iter().filter(move |boot| boot.is_of(arm))
     }
 }
 
@@ -158,92 +165,75 @@ pub fn external_arms(
     let external = study.external.as_ref()?;
     let observed = Observed::new(study, topology, runs);
     let boot_of: BTreeMap<u32, u32> = stored.of_blocks.iter().copied().collect();
-    let mut by_boot: BTreeMap<u32, Vec<&ObservedBlock>> = BTreeMap::new();
-    for block in &observed.blocks {
-        if let Some(boot) = boot_of.get(&block.number) {
-            by_boot.entry(*boot).or_default().push(block);
+    let of_boot = |boot: &Boot| {
+        let is_its = |block: &&ObservedBlock| boot_of.get(&block.number) == Some(&boot.number);
+        let blocks: Vec<&ObservedBlock> = observed.blocks.iter().filter(is_its).collect();
+        let rates = (0..study.treatments.len()).filter_map(|at| rate(study, &observed, runs, &blocks, at));
+        BootRates {
+            boot: boot.clone(),
+            blocks: blocks.iter().filter(|block| block.group_usable.contains(&true)).count() as u32,
+            rates: rates.collect(),
         }
-    }
-    let rates = |boot: &Boot| {
-        let blocks = by_boot.get(&boot.number).map_or(&[][..], Vec::as_slice);
-        of_boot(study, &observed, runs, boot, blocks)
     };
-    let boots: Vec<BootRates> = stored.boots.iter().map(rates).collect();
     let alpha = (1.0 - study.design.level) * alpha_share;
     let rule = Rule { margin: study.design.margin, alpha, direction: Direction::HigherIsBetter };
     let unknown = observed.blocks.iter().filter(|block| !boot_of.contains_key(&block.number));
-    Some(ExternalArms {
+    let mut arms = ExternalArms {
         arms: external.arms.clone(),
         planned_boots: external.boots,
         order: external.order(study.seed).iter().map(|arm| external.arms[*arm].clone()).collect(),
-        treatments: treatments(study, external, &boots),
-        ratios: ratios(study, external, &boots, rule),
+        boots: stored.boots.iter().map(of_boot).collect(),
+        treatments: Vec::new(),
+        ratios: Vec::new(),
         differing: differing(stored.boots),
         blocks_of_unknown_boots: unknown.count() as u32,
-        boots,
-    })
+    };
+    arms.treatments = study.treatments.iter().map(|treatment| in_arms(&arms, &treatment.name)).collect();
+    arms.ratios = ratios(study, &arms, rule);
+    Some(arms)
 }
 
-/// The rates of one boot.
-fn of_boot(
+/// The rate of a treatment on a boot.
+fn rate(
     study: &Study,
     observed: &Observed,
     runs: &[Run],
-    boot: &Boot,
     blocks: &[&ObservedBlock],
-) -> BootRates {
-    let rate = |at: usize| {
-        let name = &study.treatments[at].name;
-        let rates = blocks.iter().filter_map(|block| observed.usable(block, at)?.work().rows_per_s());
-        let logs: Vec<f64> = rates.map(f64::ln).collect();
-        let sources = blocks.iter().filter_map(|block| runs.get(block.sources[at]?));
-        let (cpus, sessions) = sources.fold((0, 0), |(cpus, sessions): (usize, usize), run| {
-            let seated = run.slices.iter().map(|slice| slice.sessions.len()).max().unwrap_or(0);
-            (cpus.max(run.cpus.len()), sessions.max(seated))
-        });
-        let ln_rate = mean(logs.iter().copied())?;
-        Some(Rate {
-            treatment: name.clone(),
-            rows_per_s: ln_rate.exp(),
-            blocks: logs.len() as u32,
-            cpus: cpus as u32,
-            sessions: sessions as u32,
-            ln_rate,
-        })
-    };
-    let usable = blocks.iter().filter(|block| block.group_usable.contains(&true));
-    BootRates {
-        boot: boot.clone(),
-        blocks: usable.count() as u32,
-        rates: (0..study.treatments.len()).filter_map(rate).collect(),
-    }
+    at: usize,
+) -> Option<Rate> {
+    let rates = blocks.iter().filter_map(|block| observed.usable(block, at)?.work().rows_per_s());
+    let logs: Vec<f64> = rates.map(f64::ln).collect();
+    let ln_rate = mean(logs.iter().copied())?;
+    let its = || blocks.iter().filter_map(|block| runs.get(block.sources[at]?));
+    let sessions = its().flat_map(|run| &run.slices).map(|slice| slice.sessions.len());
+    Some(Rate {
+        treatment: study.treatments[at].name.clone(),
+        rows_per_s: ln_rate.exp(),
+        blocks: logs.len() as u32,
+        cpus: its().map(|run| run.cpus.len()).max().unwrap_or(0) as u32,
+        sessions: sessions.max().unwrap_or(0) as u32,
+        ln_rate,
+    })
 }
 
-/// Each treatment in each arm.
-fn treatments(study: &Study, external: &External, boots: &[BootRates]) -> Vec<ArmTreatment> {
-    let in_arm = |treatment: &str, arm: &String| {
-        let rates: Vec<&Rate> =
-            boots.iter().filter(|boot| boot.is_of(arm)).filter_map(|boot| boot.rate(treatment)).collect();
-        let ln_rate = mean(rates.iter().map(|rate| rate.ln_rate))?;
+/// A treatment in each arm.
+fn in_arms(arms: &ExternalArms, treatment: &str) -> ArmTreatment {
+    let in_arm = |arm: &String| {
+        let rates: Vec<&Rate> = arms.of_arm(arm).filter_map(|boot| boot.rate(treatment)).collect();
         Some(InArm {
             arm: arm.clone(),
             boots: rates.len() as u32,
-            rows_per_s: ln_rate.exp(),
-            cpus: rates.iter().map(|rate| rate.cpus).max().unwrap_or(0),
-            sessions: rates.iter().map(|rate| rate.sessions).max().unwrap_or(0),
+            rows_per_s: mean(rates.iter().map(|rate| rate.ln_rate))?.exp(),
+            cpus: rates.iter().map(|rate| rate.cpus).max()?,
+            sessions: rates.iter().map(|rate| rate.sessions).max()?,
         })
     };
-    let of_treatment = |name: &str| ArmTreatment {
-        treatment: name.to_owned(),
-        arms: external.arms.iter().filter_map(|arm| in_arm(name, arm)).collect(),
-        absent: external
-            .arms
-            .iter()
-            .filter(|arm| in_arm(name, arm).is_none() && boots.iter().any(|boot| boot.is_of(arm)))
-            .cloned()
-            .collect(),
-    };
-    study.treatments.iter().map(|treatment| of_treatment(&treatment.name)).collect()
+    let is_absent = |arm: &&String| in_arm(arm).is_none() && arms.of_arm(arm).next().is_some();
+    ArmTreatment {
+        treatment: treatment.to_owned(),
+        arms: arms.arms.iter().filter_map(in_arm).collect(),
+        absent: arms.arms.iter().filter(is_absent).cloned().collect(),
+    }
 }
 
 /// Differences between boots besides SMT, one per line: `kernel: 6.1.0-28 (boots 1, 2), 6.1.0-29 (boots 3, 4)`.
@@ -255,14 +245,8 @@ fn differing(boots: &[Boot]) -> Vec<String> {
         if name.starts_with("SMT") || name == "online logical CPUs" {
             continue;
         }
-        let mut values: Vec<(String, Vec<String>)> = Vec::new();
-        for boot in boots {
-            let [value, number] = [boot.attributes()[at].1.clone(), boot.number.to_string()];
-            match values.iter_mut().find(|(known, _)| *known == value) {
-                Some((_, numbers)) => numbers.push(number),
-                None => values.push((value, vec![number])),
-            }
-        }
+        let value = |boot: &Boot| (boot.attributes()[at].1.clone(), boot.number.to_string());
+        let values = grouped(boots.iter().map(value));
         if values.len() < 2 {
             continue;
         }
@@ -284,10 +268,7 @@ fn differing(boots: &[Boot]) -> Vec<String> {
 /// Ratios of pairs of arms, judged together: for each pair the mean of ln(rate) of every boot of the arm on top, and of
 /// every boot of the arm below. A pair with an arm without a boot is left out.
 pub fn differences(pairs: &[(Vec<f64>, Vec<f64>)], rule: Rule) -> Vec<Option<Ratio>> {
-    let means: Vec<_> = pairs.iter().map(|(top, below)| welch(top, below)).collect();
-    let family: Vec<_> = means.iter().flatten().map(|mean| (*mean, None)).collect();
-    let mut judged = judge(&family, rule).into_iter();
-    means.iter().map(|mean| mean.and_then(|_| judged.next())).collect()
+    judge_means(&pairs.iter().map(|(top, below)| welch(top, below)).collect::<Vec<_>>(), rule)
 }
 
 /// The treatment, by index, with the largest mean over boots of ln(rate), among those that were measured on the most
@@ -299,33 +280,21 @@ pub fn fastest(by_treatment: &[Vec<f64>]) -> Option<usize> {
     rated.max_by(|one, other| one.1.total_cmp(&other.1)).map(|(at, _)| at)
 }
 
-/// Two treatments, by index in the study, of an arm and of the first one.
-struct Pair<'a> {
-    arm: &'a str,
-    top: usize,
-    below: usize,
-    fastest: bool,
-}
-
 /// All ratios of a study.
-fn ratios(study: &Study, external: &External, boots: &[BootRates], rule: Rule) -> Vec<ArmRatio> {
-    let Some((first, others)) = external.arms.split_first() else { return Vec::new() };
+fn ratios(study: &Study, arms: &ExternalArms, rule: Rule) -> Vec<ArmRatio> {
+    let Some((first, others)) = arms.arms.split_first() else { return Vec::new() };
     let of_arm = |arm: &str, at: usize| -> Vec<f64> {
-        let name = &study.treatments[at].name;
-        boots
-            .iter()
-            .filter(|boot| boot.is_of(arm))
-            .filter_map(|boot| Some(boot.rate(name)?.ln_rate))
-            .collect()
+        let rates = arms.of_arm(arm).filter_map(|boot| boot.rate(&study.treatments[at].name));
+        rates.map(|rate| rate.ln_rate).collect()
     };
     // The twin of a baseline is the same treatment.
     let once: Vec<usize> =
         (0..study.treatments.len()).filter(|at| study.treatments[*at].role != Role::BaselineTwin).collect();
-    let mut pairs: Vec<Pair<'_>> = Vec::new();
+    // Of an arm and of the first one, each with whether they are the fastest.
+    let mut pairs: Vec<(&str, usize, usize, bool)> = Vec::new();
     for arm in others {
-        let both =
-            once.iter().copied().filter(|at| !of_arm(arm, *at).is_empty() && !of_arm(first, *at).is_empty());
-        pairs.extend(both.map(|at| Pair { arm, top: at, below: at, fastest: false }));
+        let in_both = |at: &usize| !of_arm(arm, *at).is_empty() && !of_arm(first, *at).is_empty();
+        pairs.extend(once.iter().copied().filter(in_both).map(|at| (arm.as_str(), at, at, false)));
         for group in study.groups() {
             let members: Vec<usize> =
                 once.iter().copied().filter(|at| study.treatments[*at].group == group).collect();
@@ -334,22 +303,21 @@ fn ratios(study: &Study, external: &External, boots: &[BootRates], rule: Rule) -
                 fastest(&all).map(|at| members[at])
             };
             let found = best(arm).zip(best(first)).filter(|(top, below)| top != below);
-            pairs.extend(found.map(|(top, below)| Pair { arm, top, below, fastest: true }));
+            pairs.extend(found.map(|(top, below)| (arm.as_str(), top, below, true)));
         }
     }
     let series: Vec<(Vec<f64>, Vec<f64>)> =
-        pairs.iter().map(|pair| (of_arm(pair.arm, pair.top), of_arm(first, pair.below))).collect();
-    let judged = differences(&series, rule);
-    let all = pairs.iter().zip(&series).zip(judged);
-    all.filter_map(|((pair, (top, below)), ratio)| {
+        pairs.iter().map(|(arm, top, below, _)| (of_arm(arm, *top), of_arm(first, *below))).collect();
+    let all = pairs.iter().zip(&series).zip(differences(&series, rule));
+    all.filter_map(|(((arm, top, below, fastest), (of_top, of_below)), ratio)| {
         Some(ArmRatio {
-            arm: pair.arm.to_owned(),
-            treatment: study.treatments[pair.top].name.clone(),
-            boots: top.len() as u32,
+            arm: (*arm).to_owned(),
+            treatment: study.treatments[*top].name.clone(),
+            boots: of_top.len() as u32,
             baseline_arm: first.clone(),
-            baseline_treatment: study.treatments[pair.below].name.clone(),
-            baseline_boots: below.len() as u32,
-            fastest: pair.fastest,
+            baseline_treatment: study.treatments[*below].name.clone(),
+            baseline_boots: of_below.len() as u32,
+            fastest: *fastest,
             ratio: ratio?,
         })
     })
@@ -387,10 +355,7 @@ fn sentence(facts: &Facts<'_>, arms: &ExternalArms, arm: &str) -> Option<Prose> 
         true => Prose::default(),
         false => prose!(" ({})", CONFOUNDED),
     };
-    let count = |arm: &str| {
-        let boots = arms.boots.iter().filter(|boot| boot.is_of(arm) && boot.blocks > 0).count();
-        numbers::counted(boots, "boot")
-    };
+    let count = |arm: &str| numbers::counted(arms.of_arm(arm).filter(|boot| boot.blocks > 0).count(), "boot");
     Some(prose!(
         "Arm {} ({}) over {} ({}): {}{}.",
         arm,
@@ -429,12 +394,10 @@ const MOST_COLUMNS: usize = 8;
 /// The section; `None` in a study without external arms.
 pub(crate) fn section(facts: &Facts<'_>) -> Option<Section> {
     let arms = facts.analysis.get::<ExternalArms>()?;
-    let mut blocks = vec![Block::Text(about(arms), Shown::Everywhere), Block::Table(boot_table(arms))];
-    blocks.push(Block::Table(rates(facts, arms)));
-    if !arms.ratios.is_empty() {
-        blocks.push(Block::Table(ratio_table(facts, arms)));
-    }
-    blocks.extend(remarks(arms).into_iter().map(|text| Block::Text(text, Shown::Everywhere)));
+    let tables = [Some(boot_table(arms)), Some(rates(facts, arms)), ratio_table(facts, arms).filled()];
+    let mut blocks = vec![Block::text(about(arms))];
+    blocks.extend(tables.into_iter().flatten().map(Block::Table));
+    blocks.extend(remarks(arms).into_iter().map(Block::text));
     Some(Section::new("arms", "Arms over boots", blocks))
 }
 
@@ -454,140 +417,87 @@ fn about(arms: &ExternalArms) -> Prose {
 }
 
 fn boot_table(arms: &ExternalArms) -> Table {
-    let mut table = Table::new(
+    let text = |text: &Option<String>| Cell::text(text.as_deref().unwrap_or("unknown"));
+    Table::of(
         "Boots",
-        vec![
-            Column::figure("boot"),
-            Column::text("arm"),
-            Column::text("kernel").drop_at(2),
-            Column::text("SMT"),
-            Column::figure("CPUs"),
-            Column::figure("blocks"),
-            Column::text("began (UTC)").drop_at(1),
+        &arms.boots,
+        &[
+            (Column::figure("boot"), &|one| Cell::count(one.boot.number)),
+            (Column::text("arm"), &|one| text(&one.boot.arm)),
+            (Column::text("kernel").drop_at(2), &|one| text(&one.boot.kernel)),
+            (Column::text("SMT"), &|one| Cell::text(smt_word(one.boot.smt_active))),
+            (Column::figure("CPUs"), &|one| {
+                one.boot.online_cpus.map_or_else(|| Cell::text("unknown"), Cell::count)
+            }),
+            (Column::figure("blocks"), &|one| Cell::count(one.blocks)),
+            (Column::text("began (UTC)").drop_at(1), &|one| Cell::text(&one.boot.started_utc)),
         ],
-        [],
-    );
-    let unknown = || Cell::text("unknown");
-    table.rows = arms
-        .boots
-        .iter()
-        .map(|one| {
-            let boot = &one.boot;
-            let text = |text: &Option<String>| text.as_ref().map_or_else(unknown, Cell::text);
-            Row::Cells(vec![
-                Cell::Count(u64::from(boot.number)),
-                text(&boot.arm),
-                text(&boot.kernel),
-                Cell::text(smt_word(boot.smt_active)),
-                boot.online_cpus.map_or_else(unknown, |count| Cell::Count(u64::from(count))),
-                Cell::Count(u64::from(one.blocks)),
-                Cell::text(&boot.started_utc),
-            ])
-        })
-        .collect();
-    table
+    )
 }
 
 /// Rates of treatments by boot, or by arm if there are too many boots.
 fn rates(facts: &Facts<'_>, arms: &ExternalArms) -> Table {
-    let rate = |rate: Option<f64>| rate.map_or_else(Cell::none, |value| Cell::Value { value, unit: "1/s" });
     let by_boot = arms.boots.len() <= MOST_COLUMNS;
-    let heads: Vec<String> = match by_boot {
-        true => arms
-            .boots
-            .iter()
-            .map(|one| format!("{} {}", one.boot.number, one.boot.arm.as_deref().unwrap_or("unknown")))
-            .collect(),
-        false => arms.arms.clone(),
+    let of_boot =
+        |one: &BootRates| format!("{} {}", one.boot.number, one.boot.arm.as_deref().unwrap_or("unknown"));
+    let (title, heads): (_, Vec<String>) = match by_boot {
+        true => ("Rows per second by boot", arms.boots.iter().map(of_boot).collect()),
+        false => ("Rows per second by arm", arms.arms.clone()),
     };
     let columns = std::iter::once(Column::text("treatment")).chain(heads.into_iter().map(Column::figure));
-    let title = if by_boot { "Rows per second by boot" } else { "Rows per second by arm" };
-    let mut table = Table::new(title, columns.collect(), []);
-    table.rows = facts.rows_by_group(
-        &arms.treatments,
-        |one| &one.treatment,
-        |one| {
-            let cells: Vec<Cell> = match by_boot {
-                true => {
-                    let of_boots = arms.boots.iter().map(|boot| boot.rate(&one.treatment));
-                    of_boots.map(|found| rate(found.map(|found| found.rows_per_s))).collect()
-                }
-                false => {
-                    let in_arm = |arm: &String| one.arms.iter().find(|found| found.arm == *arm);
-                    arms.arms.iter().map(|arm| rate(in_arm(arm).map(|found| found.rows_per_s))).collect()
-                }
-            };
-            let label = facts.label(&one.treatment, facts.group_of(&one.treatment));
-            Some(std::iter::once(Cell::text(label)).chain(cells).collect())
-        },
-    );
-    table
+    let cells = |one: &ArmTreatment| {
+        let in_arm = |arm: &String| one.arms.iter().find(|found| found.arm == *arm);
+        let rates: Vec<Option<f64>> = match by_boot {
+            true => arms.boots.iter().map(|boot| Some(boot.rate(&one.treatment)?.rows_per_s)).collect(),
+            false => arms.arms.iter().map(|arm| Some(in_arm(arm)?.rows_per_s)).collect(),
+        };
+        let label = facts.label(&one.treatment, facts.group_of(&one.treatment));
+        let rates = rates.into_iter().map(|rate| Cell::value(rate, "1/s"));
+        Some(std::iter::once(Cell::text(label)).chain(rates).collect())
+    };
+    let rows = facts.rows_by_group(&arms.treatments, |one| &one.treatment, cells);
+    Table { rows, ..Table::new(title, columns.collect(), []) }
 }
 
 fn ratio_table(facts: &Facts<'_>, arms: &ExternalArms) -> Table {
     let first = arms.arms.first().map_or("", String::as_str);
-    let mut table = Table::new(
+    let label = |treatment: &str| facts.study.treatment(treatment).map_or("", |(_, one)| one.name.as_str());
+    let of_each = |one: &ArmRatio| if one.fastest { " (the fastest of each)" } else { "" };
+    Table::of(
         format!("Ratio to arm {first} over boots"),
-        vec![
-            Column::text("arm"),
-            Column::text("treatment"),
-            Column::text(format!("over, in {first}")),
-            Column::figure("boots").drop_at(1),
-            Column::figure("ratio"),
+        &arms.ratios,
+        &[
+            (Column::text("arm"), &|one| Cell::text(&one.arm)),
+            (Column::text("treatment"), &|one| Cell::text(label(&one.treatment))),
+            (Column::text(format!("over, in {first}")), &|one| {
+                Cell::Text(format!("{}{}", label(&one.baseline_treatment), of_each(one)))
+            }),
+            (Column::figure("boots").drop_at(1), &|one| {
+                Cell::Text(format!("{} and {}", one.boots, one.baseline_boots))
+            }),
+            (Column::figure("ratio"), &|one| match one.has_interval() {
+                true => Cell::Ratio(one.ratio.clone(), Says::Faster),
+                false => Cell::Text(format!("{}x", numbers::ratio(one.ratio.value))),
+            }),
         ],
-        [],
-    );
-    let cells = |ratio: &ArmRatio| {
-        let figure = match ratio.has_interval() {
-            true => Cell::Ratio(ratio.ratio.clone(), Says::Faster),
-            false => Cell::text(format!("{}x", numbers::ratio(ratio.ratio.value))),
-        };
-        let label =
-            |treatment: &str| facts.study.treatment(treatment).map_or("", |(_, one)| &one.name).to_owned();
-        let over = match ratio.fastest {
-            true => format!("{} (the fastest of each)", label(&ratio.baseline_treatment)),
-            false => label(&ratio.baseline_treatment),
-        };
-        Row::Cells(vec![
-            Cell::text(&ratio.arm),
-            Cell::text(label(&ratio.treatment)),
-            Cell::text(over),
-            Cell::text(format!("{} and {}", ratio.boots, ratio.baseline_boots)),
-            figure,
-        ])
-    };
-    table.rows = arms.ratios.iter().map(cells).collect();
-    table
+    )
 }
 
 /// Other differences between the arms, what an arm lacks, and what other figures are.
 fn remarks(arms: &ExternalArms) -> Vec<Prose> {
-    let mut texts = Vec::new();
-    if !arms.differing.is_empty() {
-        texts.push(prose!(
-            "More than the arm changed between boots, and ratios contain it: {}.",
-            arms.differing.join("; ")
-        ));
-    }
-    let lacking: Vec<String> = arms
-        .treatments
-        .iter()
-        .filter(|one| !one.absent.is_empty())
-        .map(|one| format!("{} in {}", one.treatment, list(&one.absent)))
-        .collect();
-    if !lacking.is_empty() {
-        texts.push(prose!(
-            "Left out or without a usable run: {}; the notes give the reasons.",
-            lacking.join("; ")
-        ));
-    }
-    let other_cpus: Vec<String> = arms.treatments.iter().filter_map(other_cpus).collect();
-    if !other_cpus.is_empty() {
-        texts.push(prose!(
+    let lacking = arms.treatments.iter().filter(|one| !one.absent.is_empty());
+    let lacking = lacking.map(|one| format!("{} in {}", one.treatment, list(&one.absent)));
+    let lists = [
+        ("More than the arm changed between boots, and ratios contain it: {}.", arms.differing.clone()),
+        ("Left out or without a usable run: {}; the notes give the reasons.", lacking.collect()),
+        (
             "The same placement means different logical CPUs in each arm: {}.",
-            other_cpus.join("; ")
-        ));
-    }
+            arms.treatments.iter().filter_map(other_cpus).collect(),
+        ),
+    ];
+    let lists = lists.into_iter().filter(|(_, items)| !items.is_empty());
+    let mut texts: Vec<Prose> =
+        lists.map(|(text, items)| Prose::fill(text, vec![items.join("; ").into()])).collect();
     if arms.blocks_of_unknown_boots > 0 {
         let count = numbers::counted(arms.blocks_of_unknown_boots as usize, "block");
         texts.push(prose!("The boot of {} is unknown; none of the figures here include them.", count));

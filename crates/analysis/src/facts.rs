@@ -4,7 +4,7 @@ use crate::asked::Asked;
 use crate::groups::{group_words, grouped};
 use crate::hardware::Hardware;
 use crate::{Analysis, Estimate, NoiseFloor, Ratio, TreatmentSummary};
-use threadwise_document::{Cell, Row};
+use threadwise_document::{Cell, ColumnOf, Prose, Row, Table};
 use threadwise_machine::Topology;
 use threadwise_study::probe::Probe;
 use threadwise_study::{Role, Run, Study};
@@ -70,7 +70,7 @@ impl<'a> Facts<'a> {
 
     /// Treatment summaries by group, groups in study order.
     pub fn groups(&self) -> Vec<(&'a str, Vec<&'a TreatmentSummary>)> {
-        grouped(&self.analysis.treatments, |summary| summary.group.as_str())
+        grouped(self.analysis.treatments.iter().map(|summary| (summary.group.as_str(), summary)))
     }
 
     /// A treatment's summary.
@@ -154,6 +154,20 @@ impl<'a> Facts<'a> {
             rows.extend(cells);
         }
         rows
+    }
+
+    /// A table with a row for each of some things of treatments, in groups as [`Facts::rows_by_group`] has them.
+    pub fn table_by_group<T>(
+        &self,
+        caption: impl Into<Prose>,
+        all: &[T],
+        treatment: impl Fn(&T) -> &str,
+        columns: &[ColumnOf<'_, T>],
+    ) -> Table {
+        let row = |one: &T| Some(columns.iter().map(|(_, cell)| cell(one)).collect());
+        let rows = self.rows_by_group(all, treatment, row);
+        let columns = columns.iter().map(|(column, _)| column.clone()).collect();
+        Table { rows, ..Table::new(caption, columns, []) }
     }
 
     /// The group of a treatment; empty if the study does not have it.

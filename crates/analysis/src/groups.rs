@@ -30,10 +30,30 @@ pub fn classes<T>(all: impl IntoIterator<Item = T>, is_like: impl Fn(&T, &T) -> 
     classes
 }
 
-/// Groups by a common key, in order of first appearance.
-pub fn grouped<T, K: PartialEq>(all: impl IntoIterator<Item = T>, key: impl Fn(&T) -> K) -> Vec<(K, Vec<T>)> {
-    let groups = classes(all, |one, other| key(one) == key(other)).into_iter();
-    groups.map(|group| (key(&group[0]), group)).collect()
+/// Groups by a key of each, in order of first appearance.
+pub fn grouped_by<T, K: PartialEq>(
+    all: impl IntoIterator<Item = T>,
+    key: impl Fn(&T) -> K,
+) -> Vec<(K, Vec<T>)> {
+    grouped(all.into_iter().map(|one| (key(&one), one)))
+}
+
+/// Values by their key, keys in order of appearance.
+pub fn grouped<K: PartialEq, V>(all: impl IntoIterator<Item = (K, V)>) -> Vec<(K, Vec<V>)> {
+    let mut groups: Vec<(K, Vec<V>)> = Vec::new();
+    for (key, value) in all {
+        match groups.iter_mut().find(|(known, _)| *known == key) {
+            Some((_, values)) => values.push(value),
+            None => groups.push((key, vec![value])),
+        }
+    }
+    groups
+}
+
+/// The most frequent of these; of several, the first.
+pub fn most_frequent<T: PartialEq>(all: impl IntoIterator<Item = T>) -> Option<T> {
+    let counted = grouped(all.into_iter().map(|one| (one, ())));
+    Some(counted.into_iter().rev().max_by_key(|(_, each)| each.len())?.0)
 }
 
 /// Where the data of a group fits (`inside L2`), or its levels as they are (`(shared=true)`).

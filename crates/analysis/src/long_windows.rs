@@ -17,7 +17,7 @@ use crate::estimate::{
 use crate::words::{finding, share};
 use crate::{Analysis, Direction, Estimate, Facts, Finding, Ratio};
 use serde::Serialize;
-use threadwise_document::{Block, Cell, Column, Prose, Says, Section, Shown, Table, numbers, prose};
+use threadwise_document::{Block, Cell, Column, Prose, Says, Section, Table, numbers, prose};
 use threadwise_statistics::{MeanEstimate, MergedLatency, t_quantile};
 use threadwise_study::plan::long::{FIRST_BLOCK, PIECES};
 use threadwise_study::{Role, Run, RunStatus, Slice, Study};
@@ -117,21 +117,20 @@ pub fn long_windows(
     let mut compared = compared(study, analysis, &windows, rule);
     let falls: Vec<Vec<f64>> =
         (0..study.treatments.len()).map(|at| windows.of(at).filter_map(fall).collect()).collect();
-    let falls = paired(&falls, &[], rule);
-    let treatments =
-        study.treatments.iter().zip(falls).enumerate().map(|(at, (treatment, fall))| LongTreatment {
-            treatment: treatment.name.clone(),
-            windows: windows.of(at).count() as u32,
-            compared: compared[at].take(),
-            stalls: stalls(windows.of(at), study.design.slice_ns),
-            fall: fall.map(Ratio::exp),
-        });
+    let falls = paired(&falls, &[], rule).into_iter().enumerate();
+    let treatments = falls.map(|(at, fall)| LongTreatment {
+        treatment: study.treatments[at].name.clone(),
+        windows: windows.of(at).count() as u32,
+        compared: compared[at].take(),
+        stalls: stalls(windows.of(at), study.design.slice_ns),
+        fall: fall.map(Ratio::exp),
+    });
     Some(LongWindows {
         window_ns: design.window_ns,
         planned: design.blocks,
         blocks: windows.usable_blocks(study),
         treatments: treatments.collect(),
-        left_out: windows.left_out.clone(),
+        left_out: windows.left_out,
     })
 }
 
@@ -169,14 +168,11 @@ impl<'a> Windows<'a> {
     /// Blocks in which the baseline of at least one group is usable.
     fn usable_blocks(&self, study: &Study) -> u32 {
         let has = |block: &[Option<&Slice>], group: &str| {
-            let baselines = study.treatments.iter().zip(block);
-            baselines
-                .filter(|(one, _)| one.group == group && one.role != Role::Compared)
-                .all(|(_, window)| window.is_some())
+            let mut all = study.treatments.iter().zip(block);
+            all.all(|(one, window)| one.group != group || one.role == Role::Compared || window.is_some())
         };
         let groups = study.groups();
-        let usable = self.blocks.iter().filter(|block| groups.iter().any(|group| has(block, group)));
-        usable.count() as u32
+        self.blocks.iter().filter(|block| groups.iter().any(|group| has(block, group))).count() as u32
     }
 
     /// d of each block in which all sides have a window with rows.
@@ -317,11 +313,11 @@ fn disagreement(facts: &Facts<'_>, long: &LongWindows) -> Option<Finding> {
     let different = long.different();
     let (largest, by) = different.first()?;
     let mut text = prose!(
-        "Long windows disagree with slices: of {}, windows of {} give a ratio to the baseline {} of that by slices, \
-         {} against {}",
+        "Long windows disagree with slices: of {}, windows of {} give a ratio to the baseline of {} of that by \
+         slices, {} against {}",
         facts.name(&largest.treatment),
-        Prose::figure(numbers::nanoseconds(long.window_ns as f64)),
-        prose!("of {}", &by.difference.decisive()),
+        time(long.window_ns),
+        &by.difference.decisive(),
         &by.by_long_windows,
         &by.by_slices
     );
@@ -335,10 +331,10 @@ fn disagreement(facts: &Facts<'_>, long: &LongWindows) -> Option<Finding> {
 /// Long steps of the treatment whose sessions spent most of their time in steps longer than a slice, if that is more
 /// than the margin. It is a count, not a claim about other windows.
 fn met(facts: &Facts<'_>, long: &LongWindows) -> Option<Finding> {
-    let known = |one| stalled(one, facts.study.design.margin);
-    let met: Vec<(&LongTreatment, Stalls)> = long.treatments.iter().filter_map(known).collect();
+    let is_met = |stalls: &Stalls| stalls.steps > 0 && stalls.share > facts.study.design.margin;
+    let known = long.treatments.iter().filter_map(|one| Some((one, one.stalls.filter(is_met)?)));
+    let met: Vec<(&LongTreatment, Stalls)> = known.collect();
     let (most, stalls) = met.iter().max_by(|(_, one), (_, other)| one.share.total_cmp(&other.share))?;
-    let time = |ns: u64| Prose::figure(numbers::nanoseconds(ns as f64));
     let mut text = prose!(
         "Stalls: in {} of long windows, {} of {} took longer than a slice ({}), the longest {}; its sessions spent {} of \
          their time in them",
@@ -356,22 +352,18 @@ fn met(facts: &Facts<'_>, long: &LongWindows) -> Option<Finding> {
     Some(finding("stalls", text, &[&most.treatment]))
 }
 
-fn stalled(one: &LongTreatment, margin: f64) -> Option<(&LongTreatment, Stalls)> {
-    one.stalls.filter(|stalls| stalls.steps > 0 && stalls.share > margin).map(|stalls| (one, stalls))
+fn time(ns: u64) -> Prose {
+    Prose::figure(numbers::nanoseconds(ns as f64))
 }
 
 /// The section; `None` in a study without long windows.
 pub(crate) fn section(facts: &Facts<'_>) -> Option<Section> {
     let long = facts.analysis.get::<LongWindows>()?;
-    let mut blocks = vec![Block::Text(about(facts, long), Shown::Everywhere)];
-    let ratios = ratios(facts, long);
-    if !ratios.rows.is_empty() {
-        blocks.push(Block::Table(ratios));
-    }
-    blocks.push(Block::Table(steps(facts, long)));
-    blocks.push(Block::Text(within(facts, long), Shown::Everywhere));
+    let mut blocks = vec![Block::text(about(facts, long))];
+    blocks.extend(ratios(facts, long).filled().map(Block::Table));
+    blocks.extend([Block::Table(steps(facts, long)), Block::text(within(facts, long))]);
     if !long.left_out.is_empty() {
-        blocks.push(Block::Text(prose!("Left out: {}.", long.left_out.join("; ")), Shown::Page));
+        blocks.push(Block::on_page(prose!("Left out: {}.", long.left_out.join("; "))));
     }
     Some(Section::new("long-windows", "Long windows", blocks))
 }
@@ -382,7 +374,6 @@ fn about(facts: &Facts<'_>, long: &LongWindows) -> Prose {
         true => numbers::counted(long.blocks as usize, "long window"),
         false => format!("{} of {}", long.blocks, numbers::counted(long.planned as usize, "long window")),
     };
-    let time = |ns: u64| Prose::figure(numbers::nanoseconds(ns as f64));
     let mut text = prose!(
         "In addition to slices of {}, {} of {} of each treatment, in random order, for what slices miss: stalls, \
          limits of turbo clocks, background work. Other figures do not include them.",
@@ -415,93 +406,71 @@ fn label<'a>(facts: &Facts<'a>, one: &'a LongTreatment) -> Cell {
 }
 
 fn ratios(facts: &Facts<'_>, long: &LongWindows) -> Table {
-    let mut table = Table::new(
+    let compared: Vec<(&LongTreatment, &RatioBy)> =
+        long.treatments.iter().filter_map(|one| Some((one, one.compared.as_ref()?))).collect();
+    facts.table_by_group(
         format!("Ratio to {} by long windows and by slices", facts.common_baseline()),
-        vec![
-            Column::text("treatment"),
-            Column::figure("long windows"),
-            Column::figure("slices").drop_at(1),
-            Column::figure("long over slices"),
-            Column::figure("detectable").drop_at(2),
+        &compared,
+        |(one, _)| &one.treatment,
+        &[
+            (Column::text("treatment"), &|(one, _)| label(facts, one)),
+            (Column::figure("long windows"), &|(_, by)| Cell::BareRatio(by.by_long_windows.clone())),
+            (Column::figure("slices").drop_at(1), &|(_, by)| Cell::BareRatio(by.by_slices.clone())),
+            (Column::figure("long over slices"), &|(_, by)| Cell::Ratio(by.difference.clone(), Says::Higher)),
+            (Column::figure("detectable").drop_at(2), &|(_, by)| {
+                by.detectable.map_or_else(Cell::none, |change| Cell::Text(detectable_words(change)))
+            }),
         ],
-        [],
-    );
-    table.rows = facts.rows_by_group(
-        &long.treatments,
-        |one| &one.treatment,
-        |one| {
-            let by = one.compared.as_ref()?;
-            let detectable =
-                by.detectable.map_or_else(Cell::none, |change| Cell::text(detectable_words(change)));
-            Some(vec![
-                label(facts, one),
-                Cell::BareRatio(by.by_long_windows.clone()),
-                Cell::BareRatio(by.by_slices.clone()),
-                Cell::Ratio(by.difference.clone(), Says::Higher),
-                detectable,
-            ])
-        },
-    );
-    table
+    )
 }
 
 fn steps(facts: &Facts<'_>, long: &LongWindows) -> Table {
     let slice = numbers::nanoseconds(facts.study.design.slice_ns as f64);
     let tenth = numbers::nanoseconds(long.window_ns as f64 / 10.0);
-    let mut table = Table::new(
+    let of_stalls = |one: &LongTreatment, cell: fn(&Stalls) -> Cell| {
+        one.stalls.as_ref().map_or_else(|| Cell::Gap("no latencies of steps".to_owned()), cell)
+    };
+    let fall = |one: &LongTreatment| match &one.fall {
+        Some(fall) => Cell::Interval(fall.interval()),
+        None => Cell::Gap("rows were not counted by piece".to_owned()),
+    };
+    facts.table_by_group(
         format!(
             "In long windows: steps longer than a slice of {slice}, and the rate of the end over the first {tenth}"
         ),
-        vec![
-            Column::text("treatment"),
-            Column::figure("windows").drop_at(2),
-            Column::figure("long steps"),
-            Column::figure("of the time"),
-            Column::figure("longest step"),
-            Column::figure("p99").drop_at(1),
-            Column::figure("p99 in slices").drop_at(1),
-            Column::figure("end over start"),
-        ],
-        [],
-    );
-    let time = |ns: u64| Cell::Value { value: ns as f64, unit: "ns" };
-    table.rows = facts.rows_by_group(
         &long.treatments,
         |one| &one.treatment,
-        |one| {
-            let gap = || Cell::Gap("no latencies of steps".to_owned());
-            let stalls = one.stalls;
-            let summary = facts.summary(&one.treatment);
-            Some(vec![
-                label(facts, one),
-                Cell::Count(u64::from(one.windows)),
-                stalls.map_or_else(gap, |stalls| Cell::Count(stalls.steps)),
-                stalls.map_or_else(gap, |stalls| Cell::Value { value: stalls.share, unit: "share" }),
-                stalls.map_or_else(gap, |stalls| time(stalls.longest_ns)),
-                stalls.map_or_else(gap, |stalls| time(stalls.p99_ns)),
-                Cell::mean(summary.and_then(|summary| summary.metrics.get("latency_ns_p99"))),
-                match &one.fall {
-                    Some(fall) => Cell::Interval(fall.interval()),
-                    None => Cell::Gap("rows were not counted by piece".to_owned()),
-                },
-            ])
-        },
-    );
-    table
+        &[
+            (Column::text("treatment"), &|one| label(facts, one)),
+            (Column::figure("windows").drop_at(2), &|one| Cell::count(one.windows)),
+            (Column::figure("long steps"), &|one| of_stalls(one, |stalls| Cell::count(stalls.steps))),
+            (Column::figure("of the time"), &|one| {
+                of_stalls(one, |stalls| Cell::value(stalls.share, "share"))
+            }),
+            (Column::figure("longest step"), &|one| {
+                of_stalls(one, |stalls| Cell::value(stalls.longest_ns as f64, "ns"))
+            }),
+            (Column::figure("p99").drop_at(1), &|one| {
+                of_stalls(one, |stalls| Cell::value(stalls.p99_ns as f64, "ns"))
+            }),
+            (Column::figure("p99 in slices").drop_at(1), &|one| {
+                let summary = facts.summary(&one.treatment);
+                Cell::mean(summary.and_then(|summary| summary.metrics.get("latency_ns_p99")))
+            }),
+            (Column::figure("end over start"), &fall),
+        ],
+    )
 }
 
 /// Whether rates change within windows, and what is unknown.
 fn within(facts: &Facts<'_>, long: &LongWindows) -> Prose {
     let known: Vec<(&LongTreatment, &Ratio)> =
         long.treatments.iter().filter_map(|one| Some((one, one.fall.as_ref()?))).collect();
-    let shown: Vec<String> = known
-        .iter()
-        .filter(|(_, fall)| fall.is_beyond())
-        .map(|(one, fall)| {
-            let label = facts.label(&one.treatment, facts.group_of(&one.treatment));
-            format!("{label} ({})", numbers::change(fall.value))
-        })
-        .collect();
+    let shown = known.iter().filter(|(_, fall)| fall.is_beyond()).map(|(one, fall)| {
+        let label = facts.label(&one.treatment, facts.group_of(&one.treatment));
+        format!("{label} ({})", numbers::change(fall.value))
+    });
+    let shown: Vec<String> = shown.collect();
     let mut text = match (known.is_empty(), shown.is_empty()) {
         (true, _) => prose!(
             "Whether rates fall within a window is unknown: the engine does not count rows by piece of a window."

@@ -3,45 +3,31 @@
 use crate::estimate::THROUGHPUT;
 use crate::words::{count_of, finding, judged};
 use crate::{Estimate, Facts, Finding, Interval, TreatmentSummary};
-use threadwise_document::{Block, Cell, Column, Prose, Row, Section, Shown, Table, numbers, prose};
+use threadwise_document::{Block, Cell, Column, Prose, Section, numbers, prose};
 use threadwise_study::Quota;
 
 /// The section; `None` if slices were not made for a quota.
 pub fn section(facts: &Facts<'_>) -> Option<Section> {
     let quota = facts.study.quota?;
-    let mut table = Table::new(
+    let metric = |one: &TreatmentSummary, name: &str| Cell::interval(one.metrics.get(name));
+    let table = facts.table_by_group(
         "Stopped in: share of the periods",
-        vec![
-            Column::text("treatment").shorten_at(3),
-            Column::figure("sessions"),
-            Column::figure("rate").drop_at(1),
-            Column::figure("stopped in"),
-            Column::figure("time stopped"),
-            Column::figure("p99").drop_at(2),
-            Column::figure("longest step"),
+        &facts.analysis.treatments,
+        |one| &one.name,
+        &[
+            (Column::text("treatment").shorten_at(3), &|one| {
+                Cell::named(facts.label(&one.name, &one.group), one.placement.trim())
+            }),
+            (Column::figure("sessions"), &|one| Cell::count(one.sessions)),
+            (Column::figure("rate").drop_at(1), &|one| metric(one, THROUGHPUT)),
+            (Column::figure("stopped in"), &|one| Cell::interval(periods_share(&quota, one).as_ref())),
+            (Column::figure("time stopped"), &|one| metric(one, "throttled_share")),
+            (Column::figure("p99").drop_at(2), &|one| metric(one, "latency_ns_p99")),
+            (Column::figure("longest step"), &|one| Cell::mean(one.metrics.get("latency_ns_max"))),
         ],
-        [],
     );
-    for (group, members) in facts.groups() {
-        let words = facts.group_words(group);
-        table.rows.extend((!words.is_empty()).then_some(Row::Group(words)));
-        table.rows.extend(members.into_iter().map(|summary| row(facts, &quota, group, summary)));
-    }
-    let blocks = vec![Block::Text(about(facts, &quota), Shown::Everywhere), Block::Table(table)];
+    let blocks = vec![Block::text(about(facts, &quota)), Block::Table(table)];
     Some(Section::new("quota", "Under the CPU quota", blocks))
-}
-
-fn row(facts: &Facts<'_>, quota: &Quota, group: &str, summary: &TreatmentSummary) -> Row {
-    let metric = |name: &str| Cell::interval(summary.metrics.get(name));
-    Row::Cells(vec![
-        Cell::named(facts.label(&summary.name, group), summary.placement.trim()),
-        Cell::Count(summary.sessions.into()),
-        metric(THROUGHPUT),
-        Cell::interval(periods_share(quota, summary).as_ref()),
-        metric("throttled_share"),
-        metric("latency_ns_p99"),
-        Cell::mean(summary.metrics.get("latency_ns_max")),
-    ])
 }
 
 /// The method, in a few sentences.
@@ -84,9 +70,8 @@ pub fn beyond<'a>(facts: &Facts<'a>) -> Vec<&'a TreatmentSummary> {
 /// Share of the periods in which a treatment was stopped.
 pub fn periods_share(quota: &Quota, summary: &TreatmentSummary) -> Option<Interval> {
     let rate = summary.metrics.get("throttled_periods_per_s")?;
-    let share = rate.scaled(quota.period_ns as f64 / 1e9, "share");
     // A period that ends in the window's first moments counts there.
-    Some(Interval { mean: share.mean.min(1.0), low: share.low.min(1.0), high: share.high.min(1.0), ..share })
+    Some(rate.each(|rate| (rate * (quota.period_ns as f64 / 1e9)).min(1.0), "share"))
 }
 
 /// The finding; `None` if slices were not made for a quota.

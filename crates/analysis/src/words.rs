@@ -60,10 +60,9 @@ pub fn changed(change: &Ratio) -> Prose {
 /// `2.0% [1.6, 2.4] slower`: a change of a ratio of speeds, in words.
 pub fn faster_or_slower(change: &Ratio) -> Prose {
     let Interval { mean, low, high, .. } = change.decisive().interval();
-    let shares = |mean: f64, low: f64, high: f64| Interval { mean, low, high, unit: "share".to_owned() };
     match mean < 1.0 {
-        true => prose!("{} slower", &shares(1.0 - mean, 1.0 - high, 1.0 - low)),
-        false => prose!("{} faster", &shares(mean - 1.0, low - 1.0, high - 1.0)),
+        true => prose!("{} slower", &Interval::of([1.0 - mean, 1.0 - high, 1.0 - low], "share")),
+        false => prose!("{} faster", &Interval::of([mean - 1.0, low - 1.0, high - 1.0], "share")),
     }
 }
 
@@ -110,6 +109,20 @@ pub fn list(parts: &[String]) -> String {
 /// Most names or reasons in a line.
 pub const MAX_LISTED: usize = 3;
 
+/// The first of some parts, and how many more there are, in words.
+pub fn first<T>(parts: impl IntoIterator<Item = T>, most: usize, words: impl Fn(usize) -> T) -> Vec<T> {
+    let mut parts: Vec<T> = parts.into_iter().collect();
+    let more = parts.len().saturating_sub(most);
+    parts.truncate(most);
+    parts.extend((more > 0).then(|| words(more)));
+    parts
+}
+
+/// `3 more`.
+pub fn more<T: From<String>>(count: usize) -> T {
+    format!("{count} more").into()
+}
+
 /// The first few, and how many more.
 pub fn shortened<T: Clone + Into<Prose>>(lines: &[T]) -> Prose {
     shortened_of(lines, lines.len())
@@ -126,10 +139,7 @@ pub fn shortened_of<T: Clone + Into<Prose>>(lines: &[T], total: usize) -> Prose 
 
 /// The first few, and how many more a table has; `None` without any.
 pub fn limited(clauses: impl IntoIterator<Item = Prose>, most: usize) -> Option<Prose> {
-    let mut clauses: Vec<Prose> = clauses.into_iter().collect();
-    let more = clauses.len().saturating_sub(most);
-    clauses.truncate(most);
-    clauses.extend((more > 0).then(|| prose!("{} more in the table", more)));
+    let clauses = first(clauses, most, |more| prose!("{} more in the table", more));
     (!clauses.is_empty()).then(|| Prose::join(clauses, "; "))
 }
 
@@ -156,9 +166,7 @@ pub fn fastest(found: &Fastest, best: &str, place: &str, name: impl Fn(&str) -> 
         [one] => prose!("{} of {}{}: {}.", numbers::capital(best), count, place, name(one)),
         all if all.len() == count => prose!("Which of {}{} is {} is not decided.", count, place, best),
         some => {
-            let mut names: Vec<String> = some.iter().take(MAX_AMONG).map(|one| name(one)).collect();
-            let more = some.len().saturating_sub(MAX_AMONG);
-            names.extend((more > 0).then(|| format!("{more} more")));
+            let names = first(some.iter().map(|one| name(one)), MAX_AMONG, more);
             prose!("Among the {} of {}{}: {}.", best, count, place, list(&names))
         }
     }

@@ -16,6 +16,16 @@ pub struct Interval {
 }
 
 impl Interval {
+    /// From a value and its ends.
+    pub fn of([mean, low, high]: [f64; 3], unit: &str) -> Self {
+        Self { mean, low, high, unit: unit.to_owned() }
+    }
+
+    /// Its value and its ends, each changed in the same way.
+    pub fn each(&self, change: impl Fn(f64) -> f64, unit: &str) -> Self {
+        Self::of([self.mean, self.low, self.high].map(change), unit)
+    }
+
     /// Whether both ends are known: one block has none.
     pub fn has_ends(&self) -> bool {
         self.low.is_finite() && self.high.is_finite()
@@ -29,17 +39,12 @@ impl Interval {
 
     /// An interval of logarithms as one of ratios.
     pub fn exp(&self) -> Self {
-        Self { mean: self.mean.exp(), low: self.low.exp(), high: self.high.exp(), unit: RATIO.to_owned() }
+        self.each(f64::exp, RATIO)
     }
 
     /// The interval in another unit.
     pub fn scaled(&self, factor: f64, unit: &str) -> Self {
-        Self {
-            mean: self.mean * factor,
-            low: self.low * factor,
-            high: self.high * factor,
-            unit: unit.to_owned(),
-        }
+        self.each(|value| value * factor, unit)
     }
 }
 

@@ -19,7 +19,7 @@ pub use estimate::{Answer, Direction, Interval, Mark, Ratio, Says};
 pub use prose::{Class, Prose, Span};
 pub use screen::Screen;
 pub use strip::Strip;
-pub use table::{Cell, Column, Narrow, Row, Shown, Table};
+pub use table::{Cell, Column, ColumnOf, Narrow, Row, Shown, Table};
 
 use serde::Serialize;
 use threadwise_machine::{CpuSet, Topology};
@@ -186,6 +186,18 @@ impl Document {
     /// A section by its anchor.
     pub fn section(&self, id: &str) -> Option<&Section> {
         self.sections.iter().find(|section| section.id == id)
+    }
+}
+
+impl Block {
+    /// A paragraph on every medium.
+    pub fn text(text: impl Into<Prose>) -> Self {
+        Self::Text(text.into(), Shown::Everywhere)
+    }
+
+    /// A paragraph on the page only.
+    pub fn on_page(text: impl Into<Prose>) -> Self {
+        Self::Text(text.into(), Shown::Page)
     }
 }
 

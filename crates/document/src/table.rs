@@ -44,6 +44,9 @@ pub struct Column {
     pub shown: Shown,
 }
 
+/// A column with the cell that it has of a thing ([`Table::of`]).
+pub type ColumnOf<'a, T> = (Column, &'a dyn Fn(&T) -> Cell);
+
 /// How a column is narrowed if there is little room. Steps are taken together, from 1 on, until the table fits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Narrow {
@@ -128,6 +131,16 @@ impl Cell {
         Self::Gap(String::new())
     }
 
+    /// A number of things.
+    pub fn count(count: impl Into<u64>) -> Self {
+        Self::Count(count.into())
+    }
+
+    /// A value in a unit; a dash without one.
+    pub fn value(value: impl Into<Option<f64>>, unit: &'static str) -> Self {
+        value.into().map_or_else(Self::none, |value| Self::Value { value, unit })
+    }
+
     /// A name with an explanation.
     pub fn named(name: &str, about: &str) -> Self {
         Self::Named { name: name.to_owned(), about: about.to_owned() }
@@ -199,6 +212,21 @@ impl Table {
         let (mut columns, rows): (Vec<Vec<Column>>, Vec<Vec<Cell>>) =
             rows.into_iter().map(|row| row.into_iter().unzip()).unzip();
         Self::new(caption, columns.pop().unwrap_or_default(), rows)
+    }
+
+    /// A table with a row for each of some things: columns, each with the cell that it has of one of them.
+    pub fn of<T>(
+        caption: impl Into<Prose>,
+        all: impl IntoIterator<Item = T>,
+        columns: &[ColumnOf<'_, T>],
+    ) -> Self {
+        let rows = all.into_iter().map(|one| columns.iter().map(|(_, cell)| cell(&one)).collect());
+        Self::new(caption, columns.iter().map(|(column, _)| column.clone()).collect(), rows)
+    }
+
+    /// The table, if it has a row.
+    pub fn filled(self) -> Option<Self> {
+        (!self.rows.is_empty()).then_some(self)
     }
 
     /// The table, on one medium only.

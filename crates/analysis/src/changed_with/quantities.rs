@@ -35,8 +35,26 @@ pub(super) type Value = Box<dyn Fn(&Digest) -> Option<f64>>;
 pub(super) enum Scale {
     /// As a ratio.
     Ratio,
+    /// As a difference, since it is 0 somewhere and has no logarithm.
+    Difference,
     /// As a difference in percentage points.
     Points,
+}
+
+impl Scale {
+    /// The scale for values that are all above 0, or not.
+    pub fn of(self, is_above_0: bool) -> Self {
+        if self == Self::Ratio && !is_above_0 { Self::Difference } else { self }
+    }
+
+    /// A value as it is compared.
+    pub fn form(self, value: f64) -> f64 {
+        match self {
+            Self::Ratio => value.ln(),
+            Self::Difference => value,
+            Self::Points => 100.0 * value,
+        }
+    }
 }
 
 /// The form in which a quantity is correlated with the rate.
@@ -56,33 +74,25 @@ pub(super) enum Test {
 pub(super) fn all<'a>(activities: impl Iterator<Item = &'a Activity>) -> Vec<Known> {
     let power: Value = Box::new(|run| run.amounts.power_w);
     let mut all = vec![
-        ratio("cpu_ns_per_row", "CPU time per row", "ns", |run| run.work().cpu_ns_per_row(), Test::Never),
-        share("cpu_share", "time with a CPU", |run| run.work().cpu_share(), Test::WhereCpusAreBusy),
+        ratio("cpu_ns_per_row", "CPU time per row", "ns", Test::Never, |run| run.work().cpu_ns_per_row()),
+        share("cpu_share", "time with a CPU", Test::WhereCpusAreBusy, |run| run.work().cpu_share()),
         time("run_queue_wait_share", "time waiting for a CPU", |run| {
             per(run.totals.wait_ns?, run.totals.session_ns)
         }),
-        ratio("clock_mhz", "clock", "MHz", |run| run.telemetry.counted_mhz, Test::AsItIs),
-        ratio(
-            "instructions_per_cycle",
-            "instructions per cycle",
-            "1",
-            |run| run.amounts.instructions_per_cycle,
-            Test::Never,
-        ),
+        ratio("clock_mhz", "clock", "MHz", Test::AsItIs, |run| run.telemetry.counted_mhz),
+        ratio("instructions_per_cycle", "instructions per cycle", "1", Test::Never, |run| {
+            run.amounts.instructions_per_cycle
+        }),
         per_row("instructions_per_row", "instructions per row", |run| run.amounts.instructions_per_s),
         per_row("llc_misses_per_row", "LLC misses per row", |run| run.amounts.llc_misses_per_s),
         per_row("l2_misses_per_row", "L2 misses per row", |run| run.amounts.l2_misses_per_s),
         per_row("other_node_pages_per_row", "pages from other NUMA nodes per row", |run| {
             run.amounts.other_node_pages_per_s
         }),
-        ratio("power_w", "power", "W", |run| run.amounts.power_w, Test::Amount(power)),
-        ratio(
-            ROWS_PER_JOULE,
-            "rows per joule",
-            "1/J",
-            |run| per(run.work().rows_per_s()?, run.amounts.power_w?),
-            Test::Never,
-        ),
+        ratio("power_w", "power", "W", Test::Amount(power), |run| run.amounts.power_w),
+        ratio(ROWS_PER_JOULE, "rows per joule", "1/J", Test::Never, |run| {
+            per(run.work().rows_per_s()?, run.amounts.power_w?)
+        }),
         per_row("spins_per_row", "spins per row", |run| {
             per(run.activity.counter("spins")?, run.activity.window_s)
         }),
@@ -91,7 +101,7 @@ pub(super) fn all<'a>(activities: impl Iterator<Item = &'a Activity>) -> Vec<Kno
             per(run.totals.switches * 1e9, run.totals.window_ns)
         }),
         time("steal_share", "stolen time", |run| run.totals.assigned.steal_share()),
-        share("neighbour_share", "time with a neighbour", |run| run.telemetry.neighbour(), Test::AsItIs),
+        share("neighbour_share", "time with a neighbour", Test::AsItIs, |run| run.telemetry.neighbour()),
         time("straggler_share", "time with stragglers", |run| run.telemetry.straggler_share),
         time("left_over_busy_share", "idle siblings busy", |run| run.totals.left_over.busy_share()),
     ];
@@ -102,43 +112,26 @@ pub(super) fn all<'a>(activities: impl Iterator<Item = &'a Activity>) -> Vec<Kno
     all
 }
 
-fn ratio(
-    metric: &str,
-    name: &str,
-    unit: &'static str,
-    value: fn(&Digest) -> Option<f64>,
-    test: Test,
-) -> Known {
-    Known {
-        metric: metric.to_owned(),
-        name: name.to_owned(),
-        unit,
-        scale: Scale::Ratio,
-        value: Box::new(value),
-        test,
-    }
+type Figure = fn(&Digest) -> Option<f64>;
+
+fn ratio(metric: &str, name: &str, unit: &'static str, test: Test, value: Figure) -> Known {
+    let (metric, name) = (metric.to_owned(), name.to_owned());
+    Known { metric, name, unit, scale: Scale::Ratio, value: Box::new(value), test }
 }
 
-fn share(metric: &str, name: &str, value: fn(&Digest) -> Option<f64>, test: Test) -> Known {
-    Known { scale: Scale::Points, ..ratio(metric, name, "share", value, test) }
+fn share(metric: &str, name: &str, test: Test, value: Figure) -> Known {
+    Known { scale: Scale::Points, ..ratio(metric, name, "share", test, value) }
 }
 
 /// A share of time, which is an amount per second.
-fn time(metric: &str, name: &str, value: fn(&Digest) -> Option<f64>) -> Known {
-    share(metric, name, value, Test::Amount(Box::new(value)))
+fn time(metric: &str, name: &str, value: Figure) -> Known {
+    share(metric, name, Test::Amount(Box::new(value)), value)
 }
 
 /// An amount, shown per row; both rates are of windows of their own.
-fn per_row(metric: &str, name: &str, per_s: fn(&Digest) -> Option<f64>) -> Known {
+fn per_row(metric: &str, name: &str, per_s: Figure) -> Known {
     let value = move |run: &Digest| per(per_s(run)?, run.work().rows_per_s()?);
-    Known {
-        metric: metric.to_owned(),
-        name: name.to_owned(),
-        unit: "1",
-        scale: Scale::Ratio,
-        value: Box::new(value),
-        test: Test::Amount(Box::new(per_s)),
-    }
+    Known { value: Box::new(value), ..ratio(metric, name, "1", Test::Amount(Box::new(per_s)), per_s) }
 }
 
 fn wait(name: &str) -> Known {

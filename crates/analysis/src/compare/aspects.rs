@@ -5,10 +5,10 @@
 
 use crate::Facts;
 use crate::diagnostics::neighbours::claimed_costs;
-use crate::groups::distinct;
+use crate::groups::{distinct, grouped};
 use serde::Serialize;
 use std::collections::BTreeSet;
-use threadwise_document::{Block, Cell, Column, Prose, Section, Shown, Table, numbers, prose};
+use threadwise_document::{Block, Cell, Column, Prose, Section, Table, numbers, prose};
 use threadwise_study::{Options, Role, Stopping, Study, Treatment};
 
 /// Part of a study that an aspect belongs to.
@@ -115,9 +115,8 @@ const STUDY: [Named; 6] = [
     ("workload", |facts| facts.study.workload.clone()),
     ("treatments", |facts| {
         // Each with what decides where it runs.
-        let once = facts.study.treatments.iter().filter(|one| one.role != Role::BaselineTwin);
         let one = |one: &Treatment| format!("{} ({} x {})", one.name, one.placement, one.sessions);
-        once.map(one).collect::<Vec<_>>().join(", ")
+        once(facts.study).map(one).collect::<Vec<_>>().join(", ")
     }),
     ("slices", |facts| {
         let design = &facts.study.design;
@@ -146,6 +145,11 @@ const PROGRAM: [Named; 2] = [
     ("threadwise", |facts| known(Some(facts.program_version))),
     ("begun", |facts| known(Some(facts.created_utc))),
 ];
+
+/// The treatments of a study, without the twins of baselines, which are the baseline again.
+pub(crate) fn once(study: &Study) -> impl Iterator<Item = &Treatment> {
+    study.treatments.iter().filter(|treatment| treatment.role != Role::BaselineTwin)
+}
 
 /// Names and values of a result file's machine and of what runs on it below the engine.
 pub(crate) fn machine_traits(facts: &Facts<'_>) -> Vec<(String, String)> {
@@ -204,9 +208,8 @@ pub fn section(aspects: &[Aspect], columns: &[(String, Vec<usize>)]) -> Section 
     let mut blocks = Vec::new();
     if !differing.is_empty() {
         let row = |aspect: &&Aspect| {
-            let name = Cell::text(format!("{MARK} {}", aspect.name));
-            let values = columns.iter().map(|(_, studies)| Cell::text(value(aspect, studies)));
-            std::iter::once(name).chain(values).collect()
+            let values = columns.iter().map(|(_, studies)| Cell::Text(value(aspect, studies)));
+            std::iter::once(Cell::Text(format!("{MARK} {}", aspect.name))).chain(values).collect()
         };
         let headings = columns.iter().map(|(heading, _)| Column::text(heading));
         let columns = std::iter::once(Column::text("what differs")).chain(headings).collect();
@@ -217,8 +220,7 @@ pub fn section(aspects: &[Aspect], columns: &[(String, Vec<usize>)]) -> Section 
             let value = aspect.values.first().map_or("", String::as_str);
             Prose::from(format!("{} {}", aspect.name, shortened(value)))
         };
-        let line = Prose::join(same.iter().map(one), "; ");
-        blocks.push(Block::Text(prose!("The same: {}.", line), Shown::Everywhere));
+        blocks.push(Block::text(prose!("The same: {}.", Prose::join(same.iter().map(one), "; "))));
     }
     Section::new("differs", "What differs and what is the same", blocks)
 }
@@ -228,14 +230,12 @@ fn value(aspect: &Aspect, studies: &[usize]) -> String {
     let short: Vec<String> =
         aspect.values.iter().map(|value| without_common(value, &aspect.values)).collect();
     let value = |at: &usize| short.get(*at).map_or("", String::as_str);
-    let values = distinct(studies.iter().map(value));
-    if let [one] = values.as_slice() {
+    let values = grouped(studies.iter().map(|at| (value(at), (at + 1).to_string())));
+    if let [(one, _)] = values.as_slice() {
         return shortened(one);
     }
-    let with_numbers = values.iter().map(|one| {
-        let numbers = studies.iter().filter(|at| value(at) == *one).map(|at| (at + 1).to_string());
-        format!("{} ({})", shortened(one), numbers.collect::<Vec<_>>().join(", "))
-    });
+    let with_numbers =
+        values.iter().map(|(one, numbers)| format!("{} ({})", shortened(one), numbers.join(", ")));
     with_numbers.collect::<Vec<_>>().join(", ")
 }
 

@@ -16,16 +16,16 @@ mod tests;
 pub use document::{answer, document, reach_words};
 pub use obstacles::{MIN_STUDIES, Sides, check};
 
-use super::aspects::{Aspect, apart, aspects};
-use super::rates::{Quantity, alpha};
+use super::aspects::{Aspect, apart, aspects, once};
+use super::rates::{Quantity, rule};
 use super::{StudyLine, note};
-use crate::estimate::{Rule, judge};
+use crate::estimate::{Rule, judge, judge_means};
 use crate::external_arms::differences;
 use crate::groups::distinct;
 use crate::{Answer, Direction, Facts, Interval, Ratio};
 use serde::Serialize;
+use threadwise_document::Mark;
 use threadwise_statistics::{MeanEstimate, geometric, summary, t_two_sided_p, welch, welch_of};
-use threadwise_study::Role;
 
 /// Studies per side beyond which the number that would show the margin is not given.
 const MOST_STUDIES: u32 = 1000;
@@ -120,15 +120,13 @@ pub struct Changed<'a> {
 
 /// The answer that a ratio of after to before gives.
 pub fn said(ratio: &Ratio) -> Said {
-    let is_up = ratio.is_higher();
-    match (is_up || ratio.is_lower(), ratio.is_same(), ratio.direction) {
-        (false, true, _) => Said::Same,
-        (false, false, _) => Said::Undecided,
-        (true, _, Direction::Neither) if is_up => Said::Higher,
-        (true, _, Direction::Neither) => Said::Lower,
-        (true, _, Direction::HigherIsBetter) if is_up => Said::Better,
-        (true, _, Direction::LowerIsBetter) if !is_up => Said::Better,
-        (true, ..) => Said::Worse,
+    match (ratio.mark(), ratio.direction) {
+        (Mark::Same, _) => Said::Same,
+        (Mark::Undecided, _) => Said::Undecided,
+        (Mark::Higher, Direction::Neither) => Said::Higher,
+        (Mark::Lower, Direction::Neither) => Said::Lower,
+        (Mark::Higher, Direction::HigherIsBetter) | (Mark::Lower, Direction::LowerIsBetter) => Said::Better,
+        _ => Said::Worse,
     }
 }
 
@@ -180,26 +178,19 @@ pub fn change<'a>(sides: Sides<'a, '_>, metric: Option<&str>) -> Result<Change<'
     let quantity = check(sides, metric)?;
     let aspects = aspects(&all);
     let obstacles = obstacles::obstacles(sides, &aspects);
-    let margin = all.iter().map(|facts| facts.study.design.margin).fold(0.0, f64::max);
-    let alpha = all.iter().map(|facts| alpha(facts.study)).fold(1.0, f64::min);
-    let rule = Rule { margin, alpha, direction: quantity.direction };
+    let rule = rule(&all, quantity.direction);
     let Some((first, rest)) = all.split_first() else { return Err("no study".to_owned()) };
     let mut left_out = Vec::new();
     let mut kept: Vec<(&'a str, Series)> = Vec::new();
-    let once = |facts: &Facts<'a>| facts.study.treatments.iter().filter(|one| one.role != Role::BaselineTwin);
-    for treatment in once(first) {
-        match of_treatment(sides, &treatment.name, &quantity) {
-            Ok(series) => kept.push((&treatment.name, series)),
-            Err(reason) => left_out.push(LeftOut { name: treatment.name.clone(), reason }),
+    let elsewhere = rest.iter().flat_map(|facts| once(facts.study)).map(|one| &one.name);
+    let elsewhere = elsewhere.filter(|name| first.study.treatment(name).is_none());
+    let names = once(first.study).map(|one| &one.name).chain(distinct(elsewhere));
+    for name in names {
+        match of_treatment(sides, name, &quantity) {
+            Ok(series) => kept.push((name, series)),
+            Err(reason) => left_out.push(LeftOut { name: name.clone(), reason }),
         }
     }
-    let elsewhere = rest.iter().flat_map(once).map(|one| &one.name);
-    let elsewhere = elsewhere.filter(|name| first.study.treatment(name).is_none());
-    left_out.extend(
-        distinct(elsewhere)
-            .into_iter()
-            .map(|name| LeftOut { name: name.clone(), reason: "not in all studies".to_owned() }),
-    );
     if kept.is_empty() {
         let reasons: Vec<String> =
             left_out.iter().map(|one| format!("{}: {}", one.name, one.reason)).collect();
@@ -216,8 +207,8 @@ pub fn change<'a>(sides: Sides<'a, '_>, metric: Option<&str>) -> Result<Change<'
         studies_before: sides.before.len() as u32,
         studies_after: sides.after.len() as u32,
         is_paired: sides.is_paired,
-        margin,
-        level: 1.0 - alpha,
+        margin: rule.margin,
+        level: 1.0 - rule.alpha,
         comparisons: judged(comparisons.collect(), "ratio"),
         treatments: judged(kept, &unit.unwrap_or_default()),
         left_out,
@@ -318,14 +309,7 @@ pub fn paired_differences(series: &[(Vec<f64>, Vec<f64>)], rule: Rule) -> Vec<Op
     let mean = |(top, below): &(Vec<f64>, Vec<f64>)| {
         MeanEstimate::correlated(&less(top, below), 0.0).filter(|_| top.len() == below.len())
     };
-    judge_known(&series.iter().map(mean).collect::<Vec<_>>(), rule)
-}
-
-/// Ratios of the known members of a family, judged together, in the family's order.
-pub(crate) fn judge_known(means: &[Option<MeanEstimate>], rule: Rule) -> Vec<Option<Ratio>> {
-    let family: Vec<_> = means.iter().flatten().map(|mean| (*mean, None)).collect();
-    let mut judged = judge(&family, rule).into_iter();
-    means.iter().map(|mean| mean.and_then(|_| judged.next())).collect()
+    judge_means(&series.iter().map(mean).collect::<Vec<_>>(), rule)
 }
 
 fn less(top: &[f64], below: &[f64]) -> Vec<f64> {
@@ -367,12 +351,10 @@ impl Reach {
                 (one + other, if squares > 0.0 { (one + other).powi(2) / squares } else { 2.0 })
             }
         };
-        let of_studies = |studies: u32| MeanEstimate {
-            n: studies as usize,
-            mean: 0.0,
-            standard_error: (variance / f64::from(studies)).sqrt(),
-            correlation: 0.0,
-            degrees: degrees * (f64::from(studies) - 1.0),
+        let of_studies = |studies: u32| {
+            let (n, count) = (studies as usize, f64::from(studies));
+            let (standard_error, degrees) = ((variance / count).sqrt(), degrees * (count - 1.0));
+            MeanEstimate { n, mean: 0.0, standard_error, correlation: 0.0, degrees }
         };
         let mean = if is_paired { of_studies(fewest) } else { welch(after, before)? };
         if mean.standard_error <= 0.0 {

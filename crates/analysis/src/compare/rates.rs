@@ -8,14 +8,14 @@
 //! the blocks of both. It holds for these two hours. Studies of one machine differ by 1 to 3% from hour to hour more
 //! than that interval says, so no change is claimed (docs/METHODOLOGY.md, "Did it change?").
 
-use super::aspects::{Aspect, apart, machines_differ};
+use super::aspects::{Aspect, apart, machines_differ, once};
 use crate::commands::direction;
 use crate::estimate::{Rule, THROUGHPUT, judge};
 use crate::{Direction, Facts, Interval, Ratio, UNTIL_LEVEL_SHARE, kinds};
 use serde::Serialize;
-use threadwise_document::{Block, Cell, Column, Section, Shown, Table, numbers, prose};
+use threadwise_document::{Block, Cell, Column, Section, Table, numbers, prose};
 use threadwise_statistics::{MeanEstimate, t_quantile, welch_of};
-use threadwise_study::{Role, Stopping, Study};
+use threadwise_study::{Stopping, Study};
 
 /// A figure of a treatment.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -82,18 +82,11 @@ impl Quantity {
         let blocks = facts.summary(treatment)?.runs as usize;
         let (mean, degrees) = (interval.mean.ln(), blocks.saturating_sub(1) as f64);
         let t = t_quantile(1.0 - alpha(facts.study) / 2.0, degrees).filter(|_| interval.has_ends());
-        Some(match t {
-            Some(t) => MeanEstimate {
-                n: blocks,
-                mean,
-                standard_error: (interval.high / interval.mean).ln() / t,
-                correlation: 0.0,
-                degrees,
-            },
-            None => {
-                MeanEstimate { n: 1, mean, standard_error: f64::INFINITY, correlation: 0.0, degrees: 0.0 }
-            }
-        })
+        let (n, standard_error, degrees) = match t {
+            Some(t) => (blocks, (interval.high / interval.mean).ln() / t, degrees),
+            None => (1, f64::INFINITY, 0.0),
+        };
+        Some(MeanEstimate { n, mean, standard_error, correlation: 0.0, degrees })
     }
 }
 
@@ -104,6 +97,13 @@ pub fn alpha(study: &Study) -> f64 {
         Stopping::Budget { .. } | Stopping::Blocks { .. } => 1.0,
     };
     (1.0 - study.design.level) * share
+}
+
+/// How ratios of several studies are judged: by the largest margin, at the highest level.
+pub(super) fn rule(studies: &[Facts<'_>], direction: Direction) -> Rule {
+    let margin = studies.iter().map(|facts| facts.study.design.margin).fold(0.0, f64::max);
+    let alpha = studies.iter().map(|facts| alpha(facts.study)).fold(1.0, f64::min);
+    Rule { margin, alpha, direction }
 }
 
 /// Rates of several studies.
@@ -150,23 +150,20 @@ pub fn rates<'a>(studies: &[Facts<'a>], aspects: &[Aspect]) -> Result<Rates<'a>,
     if rest.iter().any(|facts| facts.study.workload != first.study.workload) {
         return Err("the workloads differ".to_owned());
     }
-    let margin = studies.iter().map(|facts| facts.study.design.margin).fold(0.0, f64::max);
-    let alpha = studies.iter().map(|facts| alpha(facts.study)).fold(1.0, f64::min);
+    let rule = rule(studies, quantity.direction);
     let is_over_boots = studies.iter().any(|facts| facts.study.external.is_some());
     let no_ratios = machines_differ(aspects).then_some("the machines differ");
     let no_ratios = no_ratios.or(is_over_boots.then_some("a study is over boots"));
-    let rule = Rule { margin, alpha, direction: quantity.direction };
-    let once = first.study.treatments.iter().filter(|treatment| treatment.role != Role::BaselineTwin);
-    let rows = once.filter_map(|treatment| {
+    let rows = once(first.study).filter_map(|treatment| {
         let name = treatment.name.as_str();
         let rates: Vec<_> = studies.iter().map(|facts| quantity.interval(facts, name)).collect();
         let is_in_two = rates.iter().flatten().count() >= 2;
-        let ratios = rest
-            .iter()
-            .map(|facts| ratio(first, facts, name, &quantity, rule).filter(|_| no_ratios.is_none()));
-        is_in_two.then(|| RateRow { treatment: name, ratios: ratios.collect(), rates })
+        let ratio = |facts| ratio(first, facts, name, &quantity, rule).filter(|_| no_ratios.is_none());
+        let ratios = rest.iter().map(ratio).collect();
+        is_in_two.then_some(RateRow { treatment: name, rates, ratios })
     });
-    Ok(Rates { rows: rows.collect(), quantity, margin, level: 1.0 - alpha, no_ratios })
+    let (margin, level) = (rule.margin, 1.0 - rule.alpha);
+    Ok(Rates { rows: rows.collect(), quantity, margin, level, no_ratios })
 }
 
 /// The ratio of a treatment in a study to the first study, from the blocks of both.
@@ -200,7 +197,7 @@ pub(super) fn section(rates: &Rates<'_>) -> Section {
         ),
         Some(why) => prose!("No ratios of rates: {}.", why),
     };
-    Section::new("rates", "Rates", vec![Block::Table(table), Block::Text(text, Shown::Everywhere)])
+    Section::new("rates", "Rates", vec![Block::Table(table), Block::text(text)])
 }
 
 #[cfg(test)]

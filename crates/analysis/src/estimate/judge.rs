@@ -82,6 +82,11 @@ pub fn judge_known(family: &[Option<Judgeable>], rule: Rule) -> Vec<Option<Ratio
     family.iter().map(|member| member.and_then(|_| ratios.next())).collect()
 }
 
+/// The same of means without an A/A result.
+pub fn judge_means(means: &[Option<MeanEstimate>], rule: Rule) -> Vec<Option<Ratio>> {
+    judge_known(&means.iter().map(|mean| Some(((*mean)?, None))).collect::<Vec<_>>(), rule)
+}
+
 /// The means of series with one d per block, of which all have one coefficient for the correlation of neighbouring
 /// blocks; `noise` is only for that.
 pub fn means(series: &[Vec<f64>], noise: &[Vec<f64>]) -> Vec<Option<MeanEstimate>> {

@@ -32,8 +32,8 @@ pub use digest::{MAX_EMPTY_SHARE, MIN_STEPS};
 pub(crate) use guess::standard_error;
 pub use guess::{Guess, level_at_worst};
 pub use judge::{
-    Bounded, Judgeable, Rule, equivalence_p, judge, judge_bounded, judge_known, judge_many, means, paired,
-    paired_difference, together,
+    Bounded, Judgeable, Rule, equivalence_p, judge, judge_bounded, judge_known, judge_many, judge_means,
+    means, paired, paired_difference, together,
 };
 pub(crate) use judge::{FAMILY_SHARE, family_alpha, largest};
 pub use lost_cpu::{LostCpu, cpu_share, pseudo_values};

@@ -4,6 +4,7 @@ use super::*;
 use crate::fixtures;
 use std::collections::BTreeSet;
 use threadwise_document::Answer;
+use threadwise_study::External;
 
 fn study() -> Study {
     let mut study = fixtures::study(&[""], &["no-smt no-smt 2", "all all 4"]);

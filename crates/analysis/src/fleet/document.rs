@@ -3,10 +3,11 @@
 
 use super::verdict::{FASTEST, differs_in, half, odd_in, other_work, range, studies, verdict};
 use super::{
-    Absent, Basis, Between, Fleet, Judged, JudgedRow, Kind, LEVEL, MIN_MACHINES, OnKind, RECOMMENDED_MACHINES,
+    Absent, Basis, Between, Fleet, Judged, JudgedRow, Kind, LEVEL, MIN_MACHINES, OnKind,
+    RECOMMENDED_MACHINES, Unlike,
 };
-use crate::Interval;
 use crate::sections::cells::columns;
+use crate::{Interval, Ratio};
 use threadwise_document::chart::{RatioChart, RatioRow};
 use threadwise_document::numbers::{self, counted, p_value, percent, set_number, set_percent};
 use threadwise_document::{
@@ -98,25 +99,23 @@ fn between_kinds(
     rows: &[JudgedRow],
     between: fn(&JudgedRow) -> &[Between],
 ) -> Option<Block> {
-    let all = rows.iter().flat_map(|row| between(row).iter().map(move |one| (row, one)));
-    let lines = all.map(|(row, one)| {
-        let ends = [one.ratio.adjusted_low, one.ratio.adjusted_high].map(numbers::ratio);
-        vec![
-            Cell::text(name(row)),
-            Cell::Text(format!("{} / {}", one.kind, one.other)),
-            Cell::Ratio(one.ratio.clone(), Says::Higher),
-            Cell::Text(format!("[{}]", ends.join(", "))),
-        ]
-    });
-    let columns = vec![
-        Column::text(what),
-        Column::text("kinds"),
-        Column::text("ratio of means").shorten_at(1),
-        Column::text("adjusted, which decides").drop_at(2),
-    ];
-    let table = Table::new(caption, columns, lines);
+    let ends = |ratio: &Ratio| [ratio.adjusted_low, ratio.adjusted_high].map(numbers::ratio).join(", ");
+    let table = Table::of(
+        caption,
+        rows.iter().flat_map(|row| between(row).iter().map(move |one| (row, one))),
+        &[
+            (Column::text(what), &|(row, _)| Cell::text(name(row))),
+            (Column::text("kinds"), &|(_, one)| Cell::Text(format!("{} / {}", one.kind, one.other))),
+            (Column::text("ratio of means").shorten_at(1), &|(_, one)| {
+                Cell::Ratio(one.ratio.clone(), Says::Higher)
+            }),
+            (Column::text("adjusted, which decides").drop_at(2), &|(_, one)| {
+                Cell::Text(format!("[{}]", ends(&one.ratio)))
+            }),
+        ],
+    );
     let table = if what == "comparison" { table } else { table.shown(Shown::Page) };
-    (!table.rows.is_empty()).then_some(Block::Table(table))
+    table.filled().map(Block::Table)
 }
 
 /// Comparisons: means of kinds, predictions for the next machine, kinds against each other, and sources of the spread.
@@ -124,7 +123,7 @@ fn comparisons(judged: &Judged) -> Section {
     let rows = &judged.comparisons;
     let section = |blocks| Section::new("comparisons", "Comparisons by kind of machine", blocks);
     if rows.is_empty() {
-        return section(vec![Block::Text("No study has a usable comparison.".into(), Shown::Everywhere)]);
+        return section(vec![Block::text("No study has a usable comparison.")]);
     }
     let mean = |one: &OnKind, kind: &Kind| match &one.ratio {
         Some(ratio) => {
@@ -150,11 +149,10 @@ fn comparisons(judged: &Judged) -> Section {
         };
         let caption = "What the next machine of the kind will measure";
         blocks.push(Block::Table(by_kind(judged, caption, "comparison", rows, next)));
-        let text = prose!(
+        blocks.push(Block::text(
             "Next machine: with as many boots and repeats as these had, averaged. A single study there varies more, \
-             and the machine's true value less."
-        );
-        blocks.push(Block::Text(text, Shown::Everywhere));
+             and the machine's true value less.",
+        ));
     }
     blocks.push(Block::Legend(Mark::ALL.into_iter().map(Prose::sign).collect(), Shown::Terminal));
     blocks.extend(between_kinds("Kinds against each other", "comparison", rows, |row| &row.between));
@@ -196,9 +194,8 @@ fn spread(judged: &Judged) -> Option<Table> {
     let figures =
         ["interval", "twice the machines", "twice the boots", "twice the repeats", "machines for the margin"];
     let caption = "Where the spread comes from, and about what would narrow the interval";
-    let table =
-        Table { rows, ..Table::new(caption, columns(&["kind", "standard deviations"], &figures), []) };
-    (!table.rows.is_empty()).then(|| table.shown(Shown::Page))
+    let columns = columns(&["kind", "standard deviations"], &figures);
+    Table { rows, ..Table::new(caption, columns, []) }.shown(Shown::Page).filled()
 }
 
 /// One chart per comparison, with a dot for each machine, by kind, below the kind's mean and the prediction for the
@@ -257,23 +254,23 @@ fn dots(one: &OnKind) -> Vec<RatioRow> {
 
 fn by_machine(comparison: &JudgedRow) -> Table {
     let all = comparison.cells.iter().flat_map(|one| one.machines.iter().map(move |machine| (one, machine)));
-    let rows = all.map(|(one, machine)| {
-        vec![
-            Cell::text(&one.kind),
-            Cell::text(&machine.node),
-            Cell::Count(machine.boots.into()),
-            Cell::Count(machine.studies.into()),
-            Cell::Value { value: machine.value, unit: "ratio" },
-        ]
-    });
-    Table::new(&comparison.name, columns(&["kind", "machine"], &["boots", "studies", "ratio"]), rows)
-        .shown(Shown::Page)
+    let table = Table::of(
+        &comparison.name,
+        all,
+        &[
+            (Column::text("kind"), &|(one, _)| Cell::text(&one.kind)),
+            (Column::text("machine"), &|(_, machine)| Cell::text(&machine.node)),
+            (Column::figure("boots"), &|(_, machine)| Cell::count(machine.boots)),
+            (Column::figure("studies"), &|(_, machine)| Cell::count(machine.studies)),
+            (Column::figure("ratio"), &|(_, machine)| Cell::value(machine.value, "ratio")),
+        ],
+    );
+    table.shown(Shown::Page)
 }
 
 /// Rates and rates per price; `None` if no study has a rate.
 fn rates(judged: &Judged) -> Option<Section> {
-    let mut blocks: Vec<Block> =
-        other_work(judged).into_iter().map(|text| Block::Text(text, Shown::Everywhere)).collect();
+    let mut blocks: Vec<Block> = other_work(judged).into_iter().map(Block::text).collect();
     if let Some(first) = judged.rates.first() {
         let cell = |one: &OnKind, _: &Kind| rate(one, one.rate.as_ref());
         let caption = format!("Rates, {}", first.unit);
@@ -316,80 +313,87 @@ fn prices(judged: &Judged, first: &JudgedRow) -> Vec<Block> {
     let mut blocks = vec![Block::Table(by_kind(judged, caption, "treatment", &judged.rates, cell))];
     let caption = "Rates per price of kinds against each other";
     blocks.extend(between_kinds(caption, "per price", &judged.rates, |row| &row.between_per_price));
-    let text = prose!("Prices as the user gave them: {}.", sources.collect::<Vec<_>>().join("; "));
-    blocks.push(Block::Text(text, Shown::Everywhere));
+    let sources = sources.collect::<Vec<_>>().join("; ");
+    blocks.push(Block::text(prose!("Prices as the user gave them: {}.", sources)));
     blocks
 }
 
 /// Kinds with their machines, odd machines, and differences between machines of a kind.
 fn machines_section(judged: &Judged) -> Section {
-    let kinds = judged.kinds.iter().map(|kind| {
-        let planned = match kind.machines_planned {
-            0 => Cell::none(),
-            planned => Cell::Count(planned.into()),
-        };
-        let says = match kind.basis {
-            Basis::None => "not measured",
-            Basis::OneMachine => "nothing about other machines",
-            Basis::TwoMachines => "points, no verdict",
-            Basis::Intervals => "intervals",
-        };
-        vec![
-            Cell::text(&kind.name),
-            planned,
-            Cell::Count(kind.machines.into()),
-            Cell::Count(kind.boots.into()),
-            Cell::Count(kind.studies.into()),
-            Cell::text(says),
-        ]
-    });
-    let odd = judged.odd_machines.iter().map(|odd| {
-        vec![
-            Cell::text(&odd.kind),
-            Cell::text(&odd.node),
-            Cell::text(odd_in(odd)),
-            Cell::Text(numbers::value(odd.over_others, "ratio")),
-            Cell::Text(p_value(odd.adjusted_p)),
-            Cell::Text(differs_in(odd).unwrap_or_else(|| "nothing known".to_owned())),
-        ]
-    });
-    let unlike = judged.unlike.iter().map(|unlike| {
+    let says = |kind: &&Kind| match kind.basis {
+        Basis::None => "not measured",
+        Basis::OneMachine => "nothing about other machines",
+        Basis::TwoMachines => "points, no verdict",
+        Basis::Intervals => "intervals",
+    };
+    let kinds = Table::of(
+        "Machines by kind",
+        &judged.kinds,
+        &[
+            (Column::text("kind"), &|kind| Cell::text(&kind.name)),
+            (Column::figure("planned"), &|kind| match kind.machines_planned {
+                0 => Cell::none(),
+                planned => Cell::count(planned),
+            }),
+            (Column::figure("machines"), &|kind| Cell::count(kind.machines)),
+            (Column::figure("boots"), &|kind| Cell::count(kind.boots)),
+            (Column::figure("studies"), &|kind| Cell::count(kind.studies)),
+            (Column::text("what it shows"), &|kind| Cell::text(says(kind))),
+        ],
+    );
+    let odd = Table::of(
+        "Odd machines, which stay in all figures",
+        &judged.odd_machines,
+        &[
+            (Column::text("kind"), &|odd| Cell::text(&odd.kind)),
+            (Column::text("machine"), &|odd| Cell::text(&odd.node)),
+            (Column::text("in"), &|odd| Cell::text(odd_in(odd))),
+            (Column::text("over the others"), &|odd| Cell::Text(numbers::value(odd.over_others, "ratio"))),
+            (Column::text("adjusted p"), &|odd| Cell::Text(p_value(odd.adjusted_p))),
+            (Column::text("it differs in"), &|odd| {
+                Cell::Text(differs_in(odd).unwrap_or_else(|| "nothing known".to_owned()))
+            }),
+        ],
+    );
+    let values = |unlike: &&Unlike| {
         let values = unlike.values.iter().map(|one| format!("{} ({})", one.value, one.nodes.join(", ")));
-        let values = values.collect::<Vec<_>>().join("; ");
-        vec![Cell::text(&unlike.kind), Cell::text(&unlike.name), Cell::Text(values)]
-    });
-    let mut of_kinds = columns(&["kind"], &["planned", "machines", "boots", "studies"]);
-    of_kinds.push(Column::text("what it shows"));
-    let kinds = Table::new("Machines by kind", of_kinds, kinds);
-    let of_odd = columns(&["kind", "machine", "in", "over the others", "adjusted p", "it differs in"], &[]);
-    let odd = Table::new("Odd machines, which stay in all figures", of_odd, odd);
-    let of_unlike = columns(&["kind", "differs in", "values"], &[]);
-    let unlike = Table::new("Machines of one kind that differ", of_unlike, unlike);
-    let more = [odd, unlike.shown(Shown::Page)].into_iter().filter(|table| !table.rows.is_empty());
-    Section::new("kinds", "Machines", [kinds].into_iter().chain(more).map(Block::Table).collect())
+        Cell::Text(values.collect::<Vec<_>>().join("; "))
+    };
+    let unlike = Table::of(
+        "Machines of one kind that differ",
+        &judged.unlike,
+        &[
+            (Column::text("kind"), &|unlike| Cell::text(&unlike.kind)),
+            (Column::text("differs in"), &|unlike| Cell::text(&unlike.name)),
+            (Column::text("values"), &values),
+        ],
+    );
+    let tables = [Some(kinds), odd.filled(), unlike.shown(Shown::Page).filled()];
+    Section::new("kinds", "Machines", tables.into_iter().flatten().map(Block::Table).collect())
 }
 
 /// Planned studies without a result, one row per kind and reason; `None` without any.
 fn absent(judged: &Judged) -> Option<Section> {
-    let group = |one: &Absent| (one.kind.clone(), one.reason);
-    let rows = judged.absent.chunk_by(|one, other| group(one) == group(other)).map(|absent| {
-        let which = absent.iter().map(|one| {
+    let which = |absent: &[Absent]| {
+        let each = absent.iter().map(|one| {
             let node = if one.node.is_empty() { "a machine of the pool" } else { &one.node };
             let why = if one.why.is_empty() { String::new() } else { format!(": {}", one.why) };
             format!("{node} repeat {}{why}", one.repeat)
         });
-        vec![
-            Cell::text(&absent[0].kind),
-            Cell::text(absent[0].reason.word()),
-            Cell::Count(absent.len() as u64),
-            Cell::Text(which.collect::<Vec<_>>().join("; ")),
-        ]
-    });
-    let columns =
-        vec![Column::text("kind"), Column::text("reason"), Column::figure("studies"), Column::text("which")];
+        each.collect::<Vec<_>>().join("; ")
+    };
     let title = "Planned studies without a result";
-    let table = Table::new(title, columns, rows);
-    (!table.rows.is_empty()).then(|| Section::new("absent", title, vec![Block::Table(table)]))
+    let table = Table::of(
+        title,
+        judged.absent.chunk_by(|one, other| (&one.kind, one.reason) == (&other.kind, other.reason)),
+        &[
+            (Column::text("kind"), &|absent| Cell::text(&absent[0].kind)),
+            (Column::text("reason"), &|absent| Cell::text(absent[0].reason.word())),
+            (Column::figure("studies"), &|absent| Cell::Count(absent.len() as u64)),
+            (Column::text("which"), &|absent| Cell::Text(which(absent))),
+        ],
+    );
+    Some(Section::new("absent", title, vec![Block::Table(table.filled()?)]))
 }
 
 /// The method, in a few lines.
@@ -419,6 +423,6 @@ fn method(judged: &Judged) -> Section {
          fleets (Grubbs, over all machines and comparisons), with at least four machines. It is kept in all figures.",
         set_percent(1.0 - LEVEL)
     );
-    let blocks = [unit, questions, families, odd].map(|text| Block::Text(text, Shown::Everywhere));
+    let blocks = [unit, questions, families, odd].map(Block::text);
     Section::new("method", "How it is judged", blocks.into())
 }

@@ -1,11 +1,12 @@
 //! Results of a fleet from its studies: every comparison and rate on every kind, and kinds against each other.
 
 use super::machines::{OfKind, RATIO, SECONDS_PER_HOUR, by_kind, ln_rate, ln_ratio, most_common_work};
-use super::{Between, Fleet, FleetStudy, Judged, JudgedRow, LEVEL, MIN_MACHINES, OnKind, Series, odd};
+use super::{
+    Between, Fleet, FleetFigure, FleetStudy, Judged, JudgedRow, LEVEL, MIN_MACHINES, OnKind, Series, odd,
+};
 use crate::Direction;
 use crate::compare::card::YIELDS;
-use crate::compare::change::judge_known;
-use crate::estimate::Rule;
+use crate::estimate::{Rule, judge_means};
 use crate::external_arms::fastest;
 use crate::groups::distinct;
 use threadwise_statistics::{MeanEstimate, welch};
@@ -42,16 +43,24 @@ pub fn judge(fleet: &Fleet) -> Judged {
     Judged { cautions: odd::cautions(fleet, &shown), ..shown }
 }
 
+/// A row with a cell for each kind.
+fn row(
+    (name, unit): (&str, &str),
+    by_kind: &[OfKind<'_>],
+    rule: Rule,
+    value: &dyn Fn(&FleetStudy) -> Option<f64>,
+) -> JudgedRow {
+    let cells = by_kind.iter().map(|of_kind| of_kind.figure(unit, rule, value)).collect();
+    JudgedRow { name: name.to_owned(), unit: unit.to_owned(), cells, ..JudgedRow::default() }
+}
+
 /// All comparisons, those of second threads first.
 fn comparisons(fleet: &Fleet, by_kind: &[OfKind<'_>], rule: Rule) -> Vec<JudgedRow> {
-    let ratios = fleet.studies.iter().flat_map(|study| &study.ratios);
     let mut all: Vec<JudgedRow> = Vec::new();
-    for ratio in ratios {
-        if all.iter().all(|known| known.name != ratio.name) {
-            let row = JudgedRow { kind: ratio.kind.clone(), ..JudgedRow::named(&ratio.name, RATIO) };
-            let on_kind =
-                |of_kind: &OfKind<'_>| of_kind.figure(RATIO, rule, &|study| ln_ratio(study, &ratio.name));
-            all.push(JudgedRow { cells: by_kind.iter().map(on_kind).collect(), ..row });
+    for FleetFigure { name, kind, .. } in fleet.studies.iter().flat_map(|study| &study.ratios) {
+        if all.iter().all(|known| known.name != *name) {
+            let row = row((name, RATIO), by_kind, rule, &|study| ln_ratio(study, name));
+            all.push(JudgedRow { kind: kind.clone(), ..row });
         }
     }
     all.sort_by_key(|row| !YIELDS.contains(&row.kind.as_str()));
@@ -63,22 +72,21 @@ fn rates(fleet: &Fleet, by_kind: &[OfKind<'_>], common: &str, rule: Rule) -> Vec
     let rates = || fleet.studies.iter().flat_map(|study| &study.rates);
     let unit = rates().next().map_or("", |rate| rate.unit.as_str());
     let of_treatment = |treatment: &String| {
-        let on_kind = |of_kind: &OfKind<'_>| OnKind {
-            treatment: treatment.clone(),
-            ..of_kind.figure(unit, rule, &|study| ln_rate(study, treatment, common))
-        };
-        JudgedRow { cells: by_kind.iter().map(on_kind).collect(), ..JudgedRow::named(treatment, unit) }
+        let mut row = row((treatment, unit), by_kind, rule, &|study| ln_rate(study, treatment, common));
+        row.cells.iter_mut().for_each(|one| one.treatment.clone_from(treatment));
+        row
     };
-    let treatments = distinct(rates().map(|rate| &rate.treatment));
+    let treatments = distinct(rates().map(|rate| &rate.name));
     let mut all: Vec<JudgedRow> = treatments.into_iter().map(of_treatment).collect();
     if all.len() > 1 {
-        let of_kind = |(at, of_kind): (usize, &OfKind<'_>)| {
+        let mut best = row(("", unit), by_kind, rule, &|_| None);
+        for (at, cell) in best.cells.iter_mut().enumerate() {
             let means: Vec<Vec<f64>> = all.iter().map(|row| row.cells[at].series.means()).collect();
-            let best = fastest(&means).map(|best| all[best].cells[at].clone());
-            best.unwrap_or_else(|| of_kind.figure(unit, rule, &|_| None))
-        };
-        let cells = by_kind.iter().enumerate().map(of_kind).collect();
-        all.insert(0, JudgedRow { cells, ..JudgedRow::named("", unit) });
+            if let Some(best) = fastest(&means) {
+                *cell = all[best].cells[at].clone();
+            }
+        }
+        all.insert(0, best);
     }
     all
 }
@@ -94,7 +102,7 @@ fn judged(mut rows: Vec<JudgedRow>, by_kind: &[OfKind<'_>], rule: Rule) -> Vec<J
     let all = rows.iter().map(series);
     let priced = rows.iter().filter(|row| row.is_rate()).map(|row| per_price(row, by_kind));
     let mut between = between(&all.chain(priced).collect::<Vec<_>>(), by_kind, rule).into_iter();
-    let mut ratios = judge_known(&means, rule).into_iter();
+    let mut ratios = judge_means(&means, rule).into_iter();
     for row in &mut rows {
         row.between = between.next().unwrap_or_default();
         row.cells.iter_mut().zip(&mut ratios).for_each(|(one, ratio)| one.ratio = ratio);
@@ -123,20 +131,21 @@ fn between(rows: &[Vec<Series>], by_kind: &[OfKind<'_>], rule: Rule) -> Vec<Vec<
     let has_interval = |series: &Series| series.nodes.len() >= MIN_MACHINES;
     let pairs = |row: &Vec<Series>| -> Vec<(usize, usize)> {
         let known: Vec<usize> = (0..row.len()).filter(|at| has_interval(&row[*at])).collect();
-        let above = |(at, below): (usize, &usize)| known[at + 1..].iter().map(|top| (*top, *below)).collect();
-        known.iter().enumerate().flat_map::<Vec<_>, _>(above).collect()
+        let all = known.iter().flat_map(|below| known.iter().map(move |top| (*top, *below)));
+        all.filter(|(top, below)| top > below).collect()
     };
     let means = rows.iter().flat_map(|row| {
         pairs(row).into_iter().map(|(top, below)| difference(&row[top].means(), &row[below].means()))
     });
-    let mut judged = judge_known(&means.collect::<Vec<_>>(), rule).into_iter();
+    let mut judged = judge_means(&means.collect::<Vec<_>>(), rule).into_iter();
     let name = |at: usize| by_kind[at].kind.name.clone();
     let of_row = |row: &Vec<Series>| {
         let ratios = pairs(row).into_iter().zip(&mut judged);
-        let known = ratios.filter_map(|((top, below), ratio)| {
-            Some(Between { kind: name(top), other: name(below), ratio: ratio? })
-        });
-        known.collect()
+        ratios
+            .filter_map(|((top, below), ratio)| {
+                Some(Between { kind: name(top), other: name(below), ratio: ratio? })
+            })
+            .collect()
     };
     rows.iter().map(of_row).collect()
 }

@@ -8,7 +8,7 @@ use super::{
 use crate::Interval;
 use crate::compare::change::fewest_of;
 use crate::estimate::Rule;
-use crate::groups::distinct;
+use crate::groups::{distinct, grouped, most_frequent};
 use threadwise_statistics::{
     Component, Level, MeanEstimate, chi_squared_quantile, components, mean, own_share, t_quantile,
 };
@@ -24,19 +24,19 @@ pub(super) const RATIO: &str = "ratio";
 pub(super) struct Machine<'a> {
     /// Its displayed name.
     pub node: &'a str,
-    key: &'a str,
     /// Its studies, in the fleet's order.
     pub studies: Vec<&'a FleetStudy>,
 }
 
-impl Machine<'_> {
+impl<'a> Machine<'a> {
+    fn of(studies: Vec<&'a FleetStudy>) -> Self {
+        Self { node: studies.first().map_or("", |study| &study.node), studies }
+    }
+
     /// A figure of its studies, by boot; studies without it are left out.
     fn by_boot(&self, value: &dyn Fn(&FleetStudy) -> Option<f64>) -> Vec<Vec<f64>> {
-        let boots = distinct(self.studies.iter().map(|study| &study.boot));
-        let of_boot = |boot: &String| -> Vec<f64> {
-            self.studies.iter().filter(|study| study.boot == *boot).filter_map(|study| value(study)).collect()
-        };
-        boots.into_iter().map(of_boot).filter(|values| !values.is_empty()).collect()
+        let known = self.studies.iter().filter_map(|study| Some((&study.boot, value(study)?)));
+        grouped(known).into_iter().map(|(_, values)| values).collect()
     }
 }
 
@@ -103,10 +103,6 @@ impl OfKind<'_> {
 }
 
 impl JudgedRow {
-    pub(super) fn named(name: &str, unit: &str) -> Self {
-        Self { name: name.to_owned(), unit: unit.to_owned(), ..Self::default() }
-    }
-
     /// Whether it is of rates rather than of a comparison.
     pub(super) fn is_rate(&self) -> bool {
         self.unit != RATIO
@@ -122,16 +118,11 @@ pub(super) fn by_kind(fleet: &Fleet) -> Vec<OfKind<'_>> {
         }
     }
     let of_kind = |kind: Kind| {
-        let studies: Vec<&FleetStudy> =
-            fleet.studies.iter().filter(|study| study.kind == kind.name).collect();
-        let keys = distinct(studies.iter().map(|study| study.machine.as_str()));
-        let machine = |key| {
-            let studies: Vec<&FleetStudy> =
-                studies.iter().copied().filter(|study| study.machine == key).collect();
-            Machine { node: &studies[0].node, key, studies }
-        };
-        let mut machines: Vec<Machine<'_>> = keys.into_iter().map(machine).collect();
-        machines.sort_by_key(|machine| (machine.node, machine.key));
+        let studies = fleet.studies.iter().filter(|study| study.kind == kind.name);
+        let mut machines = grouped(studies.map(|study| (study.machine.as_str(), study)));
+        machines.sort_by_key(|(key, studies)| (&studies[0].node, *key));
+        let machine = |(_, studies)| Machine::of(studies);
+        let machines = machines.into_iter().map(machine).collect();
         OfKind { kind, machines }
     };
     kinds.into_iter().map(of_kind).collect()
@@ -167,8 +158,8 @@ impl Series {
             true => mean.interval(alpha),
             false => (f64::NEG_INFINITY, f64::INFINITY),
         };
-        let ends = |end: f64| if end.is_finite() { end.exp() } else { end };
-        Some(Interval { mean: mean.mean.exp(), low: ends(low), high: ends(high), unit: unit.to_owned() })
+        let exp = |end: f64| if end.is_finite() { end.exp() } else { end };
+        Some(Interval::of([mean.mean, low, high].map(exp), unit))
     }
 
     /// Each machine's figure.
@@ -199,21 +190,18 @@ pub fn next_machine(mean: &MeanEstimate, alpha: f64) -> Option<Range> {
 
 /// ln(ratio) of a comparison in a study.
 pub(super) fn ln_ratio(study: &FleetStudy, name: &str) -> Option<f64> {
-    study.ratios.iter().find(|ratio| ratio.name == name).map(|ratio| ratio.ln_ratio)
+    study.ratios.iter().find(|ratio| ratio.name == name).map(|ratio| ratio.ln)
 }
 
 /// ln(rate) of a treatment in a study of the common work.
 pub(super) fn ln_rate(study: &FleetStudy, treatment: &str, common: &str) -> Option<f64> {
-    let rate = study.rates.iter().find(|rate| rate.treatment == treatment)?;
-    (study.same_work == common && rate.per_s > 0.0).then(|| rate.per_s.ln())
+    let rate = study.rates.iter().find(|rate| rate.name == treatment)?;
+    (study.same_work == common && rate.ln.is_finite()).then_some(rate.ln)
 }
 
 /// The work of most studies; `None` if no study's is known.
 pub(super) fn most_common_work(fleet: &Fleet) -> Option<&str> {
-    let known = fleet.studies.iter().map(|study| study.same_work.as_str()).filter(|hash| !hash.is_empty());
-    let count = |hash: &str| fleet.studies.iter().filter(|study| study.same_work == hash).count();
-    // Of several equally frequent, the first.
-    distinct(known).into_iter().rev().max_by_key(|hash| count(hash))
+    most_frequent(fleet.studies.iter().map(|study| study.same_work.as_str()).filter(|hash| !hash.is_empty()))
 }
 
 /// The spread of a series; `None` with fewer than two machines.

@@ -20,12 +20,11 @@ pub use document::document;
 pub use judge::{difference, judge};
 pub use machines::{fewest, machine_mean, machines_for, next_machine};
 
-use crate::compare::aspects::machine_traits;
+use crate::compare::aspects::{machine_traits, once};
 use crate::diagnostics::neighbours::{LEFT, NEIGHBOURS, WHOLE};
 use crate::estimate::THROUGHPUT;
 use crate::{Direction, Facts, Interval, Ratio, kinds, validity};
 use serde::Serialize;
-use threadwise_study::Role;
 
 /// Confidence level of all intervals of a fleet.
 pub const LEVEL: f64 = 0.95;
@@ -128,10 +127,10 @@ pub struct FleetStudy {
     pub traits: Vec<(String, String)>,
     /// The ratios of its comparisons in the study's headline: throughput, or that of a command.
     #[serde(skip)]
-    pub ratios: Vec<FleetRatio>,
-    /// Rates of its treatments; empty if the study has none.
+    pub ratios: Vec<FleetFigure>,
+    /// Rates of its treatments, per second; empty if the study has none.
     #[serde(skip)]
-    pub rates: Vec<FleetRate>,
+    pub rates: Vec<FleetFigure>,
 }
 
 impl FleetStudy {
@@ -140,18 +139,12 @@ impl FleetStudy {
     pub fn of(facts: &Facts<'_>) -> Self {
         let headline = facts.analysis.headline();
         let ratios = facts.analysis.estimates.iter().filter(|estimate| estimate.metric == headline);
-        let ratios = ratios.map(|estimate| FleetRatio {
-            name: estimate.name.clone(),
-            kind: estimate.kind.clone(),
-            ln_ratio: estimate.ratio.value.ln(),
-            direction: estimate.ratio.direction,
-        });
+        let ratios = ratios.map(|one| FleetFigure::of(&one.name, &one.kind, &one.ratio));
         let unit = kinds::of(facts.study).nouns(facts.study).rate;
-        // Twins of a baseline are the baseline again.
-        let once = facts.study.treatments.iter().filter(|treatment| treatment.role != Role::BaselineTwin);
-        let rates = once.filter_map(|treatment| {
+        let rates = once(facts.study).filter_map(|treatment| {
             let rate = facts.summary(&treatment.name)?.metrics.get(THROUGHPUT)?;
-            Some(FleetRate { treatment: treatment.name.clone(), unit: unit.to_owned(), per_s: rate.mean })
+            let (name, unit) = (treatment.name.clone(), unit.to_owned());
+            Some(FleetFigure { name, unit, ln: rate.mean.ln(), ..FleetFigure::default() })
         });
         Self {
             source: facts.source.to_owned(),
@@ -160,8 +153,8 @@ impl FleetStudy {
             problem: validity::problem(facts.analysis),
             margin: facts.study.design.margin,
             traits: machine_traits(facts),
-            ratios: ratios.chain(neighbours(facts)).filter(|ratio| ratio.ln_ratio.is_finite()).collect(),
-            rates: rates.filter(|rate| rate.per_s > 0.0 && rate.per_s.is_finite()).collect(),
+            ratios: ratios.chain(neighbours(facts)).filter(|ratio| ratio.ln.is_finite()).collect(),
+            rates: rates.filter(|rate| rate.ln.is_finite()).collect(),
             ..Self::default()
         }
     }
@@ -177,38 +170,34 @@ impl FleetStudy {
 }
 
 /// What neighbours leave of a session's rate and of the machine, whether or not a study alone claims it.
-fn neighbours(facts: &Facts<'_>) -> impl Iterator<Item = FleetRatio> {
+fn neighbours(facts: &Facts<'_>) -> impl Iterator<Item = FleetFigure> {
     let found = facts.analysis.found(NEIGHBOURS.name).into_iter().flat_map(|found| &found.estimates);
-    found.filter(|one| [LEFT, WHOLE].contains(&one.name.as_str())).map(|one| FleetRatio {
-        name: format!("{} {}", one.name, facts.group_words(&one.treatment)).trim_end().to_owned(),
-        kind: NEIGHBOURS.name.to_owned(),
-        ln_ratio: one.ratio.value.ln(),
-        direction: one.ratio.direction,
+    found.filter(|one| [LEFT, WHOLE].contains(&one.name.as_str())).map(|one| {
+        let name = format!("{} {}", one.name, facts.group_words(&one.treatment));
+        FleetFigure::of(name.trim_end(), NEIGHBOURS.name, &one.ratio)
     })
 }
 
-/// The ratio of one comparison in one study.
+/// A figure of one study: the ratio of a comparison, or the rate of a treatment.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct FleetRatio {
-    /// Name of the comparison, the same in all studies that have it.
+pub struct FleetFigure {
+    /// Name of the comparison or treatment, the same in all studies that have it.
     pub name: String,
-    /// Kind of the comparison (`threadwise_study::Comparison::kind`).
+    /// Kind of the comparison (`threadwise_study::Comparison::kind`); empty for a rate.
     pub kind: String,
-    /// Natural logarithm of the study's ratio.
-    pub ln_ratio: f64,
+    /// What a rate counts per second, for a heading: `rows/s`; empty for a ratio.
+    pub unit: String,
+    /// Its natural logarithm.
+    pub ln: f64,
     /// Which side of 1 is better.
     pub direction: Direction,
 }
 
-/// The rate of one treatment in one study.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct FleetRate {
-    /// Name of the treatment.
-    pub treatment: String,
-    /// What is counted per second, for a heading: `rows/s`.
-    pub unit: String,
-    /// Count per second.
-    pub per_s: f64,
+impl FleetFigure {
+    fn of(name: &str, kind: &str, ratio: &Ratio) -> Self {
+        let (name, kind) = (name.to_owned(), kind.to_owned());
+        Self { name, kind, ln: ratio.value.ln(), direction: ratio.direction, ..Self::default() }
+    }
 }
 
 /// A planned study without a result.

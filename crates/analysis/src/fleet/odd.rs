@@ -6,8 +6,8 @@
 
 use super::machines::{Machine, OfKind, ln_rate, ln_ratio, most_common_work};
 use super::{DiffersIn, Fleet, FleetStudy, Judged, LEVEL, OddMachine, Series, Unlike, UnlikeValue};
-use crate::groups::distinct;
-use crate::words::{MAX_LISTED, list};
+use crate::groups::{distinct, grouped, most_frequent};
+use crate::words::{MAX_LISTED, first, list, more};
 use threadwise_statistics::{deviations, mean};
 
 /// The odd machines of all kinds, each by the figure in which it stands out most.
@@ -17,9 +17,8 @@ use threadwise_statistics::{deviations, mean};
 pub(super) fn odd_machines(fleet: &Fleet, by_kind: &[OfKind<'_>], margin: f64) -> Vec<OddMachine> {
     let common = most_common_work(fleet).unwrap_or("");
     // Mean over treatments of ln(rate), of a study of the common work.
-    let rate = |study: &FleetStudy| {
-        mean(study.rates.iter().filter_map(|rate| ln_rate(study, &rate.treatment, common)))
-    };
+    let rate =
+        |study: &FleetStudy| mean(study.rates.iter().filter_map(|rate| ln_rate(study, &rate.name, common)));
     let names = distinct(fleet.studies.iter().flat_map(|study| &study.ratios).map(|ratio| &ratio.name));
     let rate_looks = (2 * by_kind.len()) as f64;
     let ratio_looks = rate_looks * names.len() as f64;
@@ -60,29 +59,25 @@ fn candidates(
     all.collect()
 }
 
-/// The traits of a machine, merged over its studies.
-fn traits(machine: &Machine<'_>) -> Vec<(String, String)> {
-    let all = || machine.studies.iter().flat_map(|study| &study.traits);
-    let value = |name: &String| {
-        let values = all().filter(|(known, _)| known == name).map(|(_, value)| value.as_str());
-        distinct(values).join(", ")
+/// Traits by name with the value of each machine that has it, merged over its studies.
+fn traits<'a>(machines: &'a [Machine<'a>]) -> Vec<(&'a String, Vec<(&'a str, String)>)> {
+    let of_machine = |machine: &'a Machine<'a>| {
+        let all = machine.studies.iter().flat_map(|study| &study.traits).map(|(name, value)| (name, value));
+        let merged = |values: Vec<&String>| {
+            distinct(values).into_iter().map(String::as_str).collect::<Vec<_>>().join(", ")
+        };
+        grouped(all).into_iter().map(move |(name, values)| (name, (machine.node, merged(values))))
     };
-    distinct(all().map(|(name, _)| name)).into_iter().map(|name| (name.clone(), value(name))).collect()
+    grouped(machines.iter().flat_map(of_machine))
 }
 
 /// Traits that distinguish a machine from most of the others.
 fn differs_in(machines: &[Machine<'_>], node: &str) -> Vec<DiffersIn> {
-    let (this, others): (Vec<&Machine<'_>>, Vec<&Machine<'_>>) =
-        machines.iter().partition(|machine| machine.node == node);
-    let others: Vec<(String, String)> = others.into_iter().flat_map(traits).collect();
-    let of_this = this.first().map(|machine| traits(machine)).unwrap_or_default();
-    let found = of_this.into_iter().filter_map(|(name, value)| {
-        let values: Vec<&String> =
-            others.iter().filter(|(known, _)| *known == name).map(|(_, value)| value).collect();
-        let count = |value: &&String| values.iter().filter(|other| *other == value).count();
-        // Of several equally frequent, the first.
-        let usual = values.iter().copied().rev().max_by_key(count)?;
-        (*usual != value).then(|| DiffersIn { name, value, others: usual.clone() })
+    let found = traits(machines).into_iter().filter_map(|(name, values)| {
+        let (this, others): (Vec<_>, Vec<_>) = values.into_iter().partition(|(known, _)| *known == node);
+        let value = this.into_iter().next()?.1;
+        let usual = most_frequent(others.into_iter().map(|(_, value)| value))?;
+        (usual != value).then(|| DiffersIn { name: name.clone(), value, others: usual })
     });
     found.collect()
 }
@@ -90,25 +85,18 @@ fn differs_in(machines: &[Machine<'_>], node: &str) -> Vec<DiffersIn> {
 /// Traits in which machines of a kind differ, with the machines that have each value.
 pub(super) fn unlike(by_kind: &[OfKind<'_>]) -> Vec<Unlike> {
     let of_kind = |of_kind: &OfKind<'_>| -> Vec<Unlike> {
-        let known: Vec<(&str, Vec<(String, String)>)> =
-            of_kind.machines.iter().map(|machine| (machine.node, traits(machine))).collect();
-        let names = distinct(known.iter().flat_map(|(_, traits)| traits).map(|(name, _)| name));
-        let of_name = |name: &String| {
-            let value = |traits: &[(String, String)]| {
-                let mut named = traits.iter().filter(|(known, _)| known == name);
-                named.next().map_or("unknown".to_owned(), |(_, value)| value.clone())
+        let of_name = |(name, known): (&String, Vec<(&str, String)>)| {
+            let value = |machine: &Machine<'_>| {
+                let its = known.iter().find(|(node, _)| *node == machine.node);
+                (its.map_or("unknown".to_owned(), |(_, value)| value.clone()), machine.node.to_owned())
             };
-            let nodes = |wanted: &String| {
-                let same = known.iter().filter(|(_, traits)| value(traits) == *wanted);
-                same.map(|(node, _)| (*node).to_owned()).collect()
-            };
-            let values = distinct(known.iter().map(|(_, traits)| value(traits))).into_iter();
+            let values = grouped(of_kind.machines.iter().map(value)).into_iter();
             let mut values: Vec<UnlikeValue> =
-                values.map(|value| UnlikeValue { nodes: nodes(&value), value }).collect();
+                values.map(|(value, nodes)| UnlikeValue { value, nodes }).collect();
             values.sort_by_key(|one| std::cmp::Reverse(one.nodes.len()));
             (values.len() > 1).then(|| Unlike { kind: of_kind.kind.name.clone(), name: name.clone(), values })
         };
-        names.into_iter().filter_map(of_name).collect()
+        traits(&of_kind.machines).into_iter().filter_map(of_name).collect()
     };
     by_kind.iter().flat_map(of_kind).collect()
 }
@@ -147,8 +135,8 @@ pub(super) fn cautions(fleet: &Fleet, judged: &Judged) -> Vec<String> {
         let (kind, name) = (&unlike.kind, &unlike.name);
         Some(format!("machines of {kind} differ in {name}: {}, but {}", usual.value, list(&others)))
     }));
-    let uneven = judged.kinds.iter().filter(|kind| !kind.balanced).map(|kind| kind.name.clone());
-    let uneven: Vec<String> = uneven.collect();
+    let uneven = judged.kinds.iter().filter(|kind| !kind.balanced);
+    let uneven: Vec<String> = uneven.map(|kind| kind.name.clone()).collect();
     if !uneven.is_empty() {
         lines.push(format!(
             "machines of {} have different numbers of boots or repeats, but each machine counts once",
@@ -160,8 +148,5 @@ pub(super) fn cautions(fleet: &Fleet, judged: &Judged) -> Vec<String> {
 
 /// The first few, and how many more.
 fn few(names: &[String]) -> String {
-    let more = names.len().saturating_sub(MAX_LISTED);
-    let mut shown: Vec<String> = names.iter().take(MAX_LISTED).cloned().collect();
-    shown.extend((more > 0).then(|| format!("{more} more")));
-    list(&shown)
+    list(&first(names.iter().cloned(), MAX_LISTED, more))
 }

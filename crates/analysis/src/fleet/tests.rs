@@ -17,13 +17,18 @@ fn one(kind: &str, node: &str, boot: &str, ratio: f64, rate: f64) -> FleetStudy 
         repeat: 1,
         same_work: "w".to_owned(),
         margin: 0.03,
-        ratios: vec![FleetRatio {
+        ratios: vec![FleetFigure {
             name: "smt-yield".to_owned(),
             kind: "smt-yield".to_owned(),
-            ln_ratio: ratio.ln(),
-            ..FleetRatio::default()
+            ln: ratio.ln(),
+            ..FleetFigure::default()
         }],
-        rates: vec![FleetRate { treatment: "T".to_owned(), unit: "reads/s".to_owned(), per_s: rate }],
+        rates: vec![FleetFigure {
+            name: "T".to_owned(),
+            unit: "reads/s".to_owned(),
+            ln: rate.ln(),
+            ..FleetFigure::default()
+        }],
         ..FleetStudy::default()
     }
 }
@@ -197,7 +202,7 @@ fn an_odd_machine_is_named_with_how_it_differs_and_stays() {
         study.traits =
             vec![("cores".to_owned(), "8".to_owned()), ("microcode".to_owned(), microcode.to_owned())];
         if study.node == "a-2" {
-            study.rates[0].per_s *= 0.7;
+            study.rates[0].ln += 0.7f64.ln();
         }
     }
     let (judged, document) = made(&fleet);
@@ -289,9 +294,9 @@ fn a_study_brings_its_ratios_rates_and_traits() {
     let mut got = FleetStudy::of(&facts);
     got.add_traits(vec![microcode.clone(), ("cores".to_owned(), "another source".to_owned())]);
     assert_eq!((got.ratios.len(), got.ratios[0].name.as_str()), (1, "P : A+A'"));
-    assert!((got.ratios[0].ln_ratio - 1.5f64.ln()).abs() < 1e-9);
+    assert!((got.ratios[0].ln - 1.5f64.ln()).abs() < 1e-9);
     let rates: Vec<(&str, f64)> =
-        got.rates.iter().map(|rate| (rate.treatment.as_str(), rate.per_s.round())).collect();
+        got.rates.iter().map(|rate| (rate.name.as_str(), rate.ln.exp().round())).collect();
     assert_eq!(rates, [("A", 1000.0), ("P", 1500.0)], "the twin is the baseline again");
     assert!(got.traits.contains(&("cores".to_owned(), "2".to_owned())) && got.traits.contains(&microcode));
     assert_eq!((got.margin, got.problem, got.is_simulated), (0.03, None, false));

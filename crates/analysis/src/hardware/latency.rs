@@ -1,8 +1,8 @@
 //! Levels of cache-line latency, and how they fit the declaration.
 
-use super::shown::level_name;
+use super::lines::{cpus_text, from_to};
+use super::shown::{extent, level_name};
 use super::types::{Difference, MAX_DIFFERENCES};
-use super::words::cpus_text;
 use crate::Finding;
 use crate::words::{count_of, finding, shortened};
 use std::collections::BTreeMap;
@@ -50,8 +50,7 @@ fn of_one(pair: &PairLatency) -> Prose {
 }
 
 fn of_unclustered(pairs: &[PairLatency]) -> Prose {
-    let minima = || pairs.iter().map(|pair| pair.cas.min_ns);
-    let (low, high) = (minima().fold(f64::INFINITY, f64::min), minima().fold(0.0, f64::max));
+    let (low, _, high) = extent(pairs.iter().map(|pair| pair.cas.min_ns)).unwrap_or_default();
     prose!("A cache line passes in {} over {} pairs", range(low, high), pairs.len())
 }
 
@@ -131,43 +130,36 @@ fn split(topology: &Topology, probe: &Probe, kind: usize, nearest: usize) -> Vec
     let Some(level) = probe.levels.get(nearest) else { return Vec::new() };
     let mut groups: BTreeMap<u32, Vec<Prose>> = BTreeMap::new();
     for group in &level.groups {
-        let domain = group.first().and_then(|cpu| domain_of(topology.cpu(cpu)?));
-        let Some((domain, known)) = domain.and_then(|at| Some((at, domains.get(at as usize)?))) else {
-            continue;
-        };
-        if group.is_subset(&known.cpus) {
-            groups.entry(domain).or_default().push(group.to_string().into());
+        let Some(at) = group.first().and_then(|cpu| domain_of(topology.cpu(cpu)?)) else { continue };
+        if domains.get(at as usize).is_some_and(|known| group.is_subset(&known.cpus)) {
+            groups.entry(at).or_default().push(group.to_string().into());
         }
     }
-    let several = groups.into_iter().filter(|(_, groups)| groups.len() > 1);
-    several
-        .take(MAX_DIFFERENCES)
-        .map(|(at, groups)| {
-            let cpus = domains[at as usize].cpus.intersection(&probe.cpus);
-            let measured = count_of(groups.len(), "group");
-            let text = prose!(
-                "{} are declared as one {} and fall into {} by latency: {}",
-                cpus_text(&cpus),
-                name,
-                measured.as_str(),
-                shortened(&groups)
-            );
-            Difference { cpus, declared: format!("one {name}"), measured, text }
-        })
-        .collect()
+    let several = groups.into_iter().filter(|(_, groups)| groups.len() > 1).take(MAX_DIFFERENCES);
+    let difference = |(at, groups): (u32, Vec<Prose>)| {
+        let cpus = domains[at as usize].cpus.intersection(&probe.cpus);
+        let measured = count_of(groups.len(), "group");
+        let text = prose!(
+            "{} are declared as one {} and fall into {} by latency: {}",
+            cpus_text(&cpus),
+            name,
+            measured.as_str(),
+            shortened(&groups)
+        );
+        Difference { cpus, declared: format!("one {name}"), measured, text }
+    };
+    several.map(difference).collect()
 }
 
 /// Declared relation of a pair: an index into [`KINDS`].
 fn kind(topology: &Topology, a: u32, b: u32) -> Option<usize> {
     let (a, b) = (topology.cpu(a)?, topology.cpu(b)?);
-    let both = |one: Option<u32>, other: Option<u32>| Some(one? == other?);
-    if a.siblings.contains(b.os_id) {
-        Some(0)
-    } else if both(a.llc, b.llc) == Some(true) {
-        Some(1)
-    } else {
-        Some(if both(a.package, b.package)? { 2 } else { 3 })
-    }
+    Some(match () {
+        () if a.siblings.contains(b.os_id) => 0,
+        () if a.llc.is_some() && a.llc == b.llc => 1,
+        () if a.package? == b.package? => 2,
+        () => 3,
+    })
 }
 
 /// Whether the two methods disagree.
@@ -186,8 +178,7 @@ fn methods(pairs: &[PairLatency]) -> Prose {
 
 /// `41.0 ns to 52.3 ns`.
 fn range(low_ns: f64, high_ns: f64) -> Prose {
-    let (low, high) = (ns(low_ns), ns(high_ns));
-    if low == high { low } else { prose!("{} to {}", low, high) }
+    from_to(ns(low_ns), ns(high_ns))
 }
 
 fn ns(value: f64) -> Prose {

@@ -3,14 +3,12 @@
 //!
 //! Source of the methods: docs/PROBE.md.
 
-mod clock;
 mod cores;
 mod latency;
-mod neighbour;
+mod lines;
 mod sharing;
 pub mod shown;
 mod types;
-mod words;
 
 #[cfg(test)]
 mod tests;
@@ -19,11 +17,11 @@ pub use types::{Difference, Hardware, MAX_DIFFERENCES, PairCounts};
 
 use crate::Finding;
 use crate::words::{finding, shortened};
-use cores::Cores;
+use lines::sentence_part;
+use sharing::Compared;
 use threadwise_document::{Prose, prose};
 use threadwise_machine::Topology;
 use threadwise_study::probe::Probe;
-use words::sentence_part;
 
 /// Compares the declaration with the measurement.
 ///
@@ -31,27 +29,25 @@ use words::sentence_part;
 /// with one of two siblings shares it with the other. Contradictory measurements are undecided. Time and memory grow
 /// with the square of the probed logical CPUs.
 pub fn compare(topology: &Topology, probe: &Probe) -> Hardware {
-    let cores = Cores::new(topology, probe);
-    let pairs = cores.count();
+    let compared = Compared::new(topology, probe);
     if topology.identity.is_emulated() {
-        return emulated(cores, pairs, probe);
+        return emulated(compared, probe);
     }
-    let (mut differences, total) = sharing::differences(&cores, probe);
-    let differing = (differences.as_slice(), total);
-    let mut verdict = vec![sharing::sharing(topology, probe, &cores, &pairs, differing)];
+    let (mut differences, total) = compared.differences();
+    let mut verdict = vec![compared.sharing(&differences, total)];
     let (latency, split) = latency::latency(topology, probe);
     differences.extend(split);
-    verdict.extend(neighbour::neighbour(probe));
+    verdict.extend(lines::neighbour(probe));
     verdict.extend(latency);
-    verdict.extend(clock::clock(probe));
+    verdict.extend(lines::clock(probe));
     verdict.extend(gaps(probe));
     differences.truncate(MAX_DIFFERENCES);
     Hardware {
-        measured: sharing::in_few_words(topology, probe, &cores, &pairs),
-        measured_cores: cores.measured(),
-        undecided: cores.undecided(),
-        declared_cores: cores.declared,
-        pairs,
+        measured: compared.in_few_words(),
+        measured_cores: compared.measured,
+        undecided: compared.undecided,
+        declared_cores: compared.cores.declared,
+        pairs: compared.pairs,
         differences,
         verdict,
     }
@@ -59,20 +55,17 @@ pub fn compare(topology: &Topology, probe: &Probe) -> Hardware {
 
 /// Software emulation has no cores for logical CPUs to share: widths and latencies are the emulator's, and a figure
 /// that looks like a neighbour's is not one.
-fn emulated(cores: Cores, pairs: PairCounts, probe: &Probe) -> Hardware {
+fn emulated(compared: Compared<'_>, probe: &Probe) -> Hardware {
     let text = "Emulated: issue width and latencies are the emulator's, and say nothing about cores, siblings or \
      distances";
-    let mut verdict = vec![finding("probe-emulated", text, &[])];
-    verdict.extend(gaps(probe));
     Hardware {
         measured: prose!("nothing about who shares a core, since it is emulated"),
-        measured_cores: Vec::new(),
         undecided: probe.cpus.clone(),
-        declared_cores: cores.declared,
+        declared_cores: compared.cores.declared,
         // Whatever was measured, nothing follows from it.
-        pairs: PairCounts { unknown: pairs.all(), ..PairCounts::default() },
-        differences: Vec::new(),
-        verdict,
+        pairs: PairCounts { unknown: compared.pairs.all(), ..PairCounts::default() },
+        verdict: std::iter::once(finding("probe-emulated", text, &[])).chain(gaps(probe)).collect(),
+        ..Hardware::default()
     }
 }
 

@@ -6,40 +6,35 @@ use threadwise_document as document;
 use threadwise_machine::CpuSet;
 use threadwise_study::probe::{ClockReading, ClockSource, Probe, Sharing};
 
-/// All answers, in the order in which legends list them.
-pub const SHARINGS: [Sharing; 6] = [
-    Sharing::DifferentCores,
-    Sharing::SameCore,
-    Sharing::SameCpu,
-    Sharing::Masked,
-    Sharing::Moving,
-    Sharing::Unclear,
+/// All answers in the order in which legends list them: in words, and as a sign one column wide, in Unicode and in ASCII.
+const ANSWERS: [(Sharing, &str, char, char); 6] = [
+    (Sharing::DifferentCores, "different cores", '≠', '/'),
+    (Sharing::SameCore, "one core", '=', '='),
+    (Sharing::SameCpu, "one logical CPU", '≡', '#'),
+    (Sharing::Masked, "masked by a neighbour", 'm', 'm'),
+    (Sharing::Moving, "moving", '~', '~'),
+    (Sharing::Unclear, "unclear", '?', '?'),
 ];
+
+/// All answers, in the order in which legends list them.
+pub const SHARINGS: [Sharing; 6] = {
+    let [(a, ..), (b, ..), (c, ..), (d, ..), (e, ..), (f, ..)] = ANSWERS;
+    [a, b, c, d, e, f]
+};
+
+fn answer(sharing: Sharing) -> (Sharing, &'static str, char, char) {
+    ANSWERS.into_iter().find(|(known, ..)| *known == sharing).unwrap_or(ANSWERS[5])
+}
 
 /// An answer in words.
 pub fn words(sharing: Sharing) -> &'static str {
-    match sharing {
-        Sharing::SameCpu => "one logical CPU",
-        Sharing::SameCore => "one core",
-        Sharing::DifferentCores => "different cores",
-        Sharing::Masked => "masked by a neighbour",
-        Sharing::Moving => "moving",
-        Sharing::Unclear => "unclear",
-    }
+    answer(sharing).1
 }
 
 /// The sign of an answer, one column wide; ASCII if `unicode` is false.
 pub fn sign(sharing: Sharing, unicode: bool) -> char {
-    match (sharing, unicode) {
-        (Sharing::SameCpu, true) => '≡',
-        (Sharing::SameCpu, false) => '#',
-        (Sharing::SameCore, _) => '=',
-        (Sharing::DifferentCores, true) => '≠',
-        (Sharing::DifferentCores, false) => '/',
-        (Sharing::Masked, _) => 'm',
-        (Sharing::Moving, _) => '~',
-        (Sharing::Unclear, _) => '?',
-    }
+    let (_, _, sign, ascii) = answer(sharing);
+    if unicode { sign } else { ascii }
 }
 
 /// Whether the system declares a pair to be one core; `None` if it declares nothing.

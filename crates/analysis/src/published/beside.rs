@@ -6,7 +6,8 @@
 //! logical CPUs elsewhere.
 
 use crate::compare::why_no_run;
-use crate::groups::bare;
+use crate::groups::{bare, grouped};
+use crate::words::{first, more};
 use crate::{Facts, Ratio, kinds};
 use serde::Serialize;
 use threadwise_document::numbers::{counted, set_percent};
@@ -245,10 +246,12 @@ fn machine(topology: &Topology) -> String {
     let threads = topology.max_threads_per_core();
     let words = match cores.is_multiple_of(packages) {
         true => counts(packages, cores / packages, threads),
-        false => {
-            let all = [counted(packages, "package"), counted(cores, "core"), counted(threads, "thread")];
-            format!("{} with {} in total × {}", all[0], all[1], all[2])
-        }
+        false => format!(
+            "{} with {} in total × {}",
+            counted(packages, "package"),
+            counted(cores, "core"),
+            counted(threads, "thread")
+        ),
     };
     let model = topology.identity.cpu_model.as_deref().unwrap_or("processor unknown");
     format!("{words}, {}", model.split_whitespace().collect::<Vec<_>>().join(" "))
@@ -257,12 +260,10 @@ fn machine(topology: &Topology) -> String {
 /// Options of the workload that all treatments share, except long ones.
 fn options(facts: &Facts<'_>) -> String {
     let Some((first, rest)) = facts.study.treatments.split_first() else { return String::new() };
-    let shared = first
-        .options
-        .iter()
-        .filter(|(name, value)| rest.iter().all(|one| one.options.get(*name) == Some(value)));
-    let parts: Vec<String> = shared.map(|(name, value)| format!("{name}={value}")).collect();
-    let short: Vec<&str> = parts.iter().map(String::as_str).filter(|part| part.len() <= LONGEST).collect();
+    let is_shared = |name: &String, value| rest.iter().all(|one| one.options.get(name) == Some(value));
+    let shared = first.options.iter().filter(|(name, value)| is_shared(name, value));
+    let parts = shared.map(|(name, value)| format!("{name}={value}"));
+    let short: Vec<String> = parts.filter(|part| part.len() <= LONGEST).collect();
     match short.is_empty() {
         true => format!("defaults of {}", facts.study.workload),
         false => short.join(", "),
@@ -273,39 +274,32 @@ fn options(facts: &Facts<'_>) -> String {
 pub fn section(facts: &Facts<'_>, beside: &Beside) -> Section {
     let emulated = facts.topology.identity.is_emulated();
     let mut blocks = vec![Block::Table(ratios(facts, &beside.rows))];
-    blocks.extend(emulated.then(|| Block::Text(EMULATED.into(), Shown::Everywhere)));
-    blocks.push(Block::Text(foot(facts, beside), Shown::Everywhere));
-    blocks.push(differences(beside));
+    blocks.extend(emulated.then(|| Block::text(EMULATED)));
+    blocks.extend([Block::text(foot(facts, beside)), differences(beside)]);
     blocks.extend(unmatched(beside));
     blocks.extend(cannot(&beside.cannot_redo));
     Section::new("theirs", "Published and measured ratios", blocks)
 }
 
 fn ratios(facts: &Facts<'_>, rows: &[Row]) -> Table {
-    let columns = vec![
-        Column::text("comparison"),
-        Column::text("what was published").drop_at(1),
-        Column::figure("published"),
-        Column::text("measured here").shorten_at(2),
-        Column::text("in interval"),
-    ];
-    let cells = rows.iter().map(|row| {
-        vec![
-            Cell::text(&row.comparison),
-            Cell::text(&row.what),
-            Cell::text(&row.published_text),
-            match (&row.measured, &row.reason) {
-                (Some(ratio), _) => Cell::BareRatio(ratio.clone()),
-                (None, why) => Cell::Gap(why.clone().unwrap_or_default()),
-            },
-            match row.in_interval {
-                Some(true) => Cell::text("yes"),
-                Some(false) => Cell::text("no"),
+    let measured = |row: &&Row| match &row.measured {
+        Some(ratio) => Cell::BareRatio(ratio.clone()),
+        None => Cell::Gap(row.reason.clone().unwrap_or_default()),
+    };
+    Table::of(
+        facts.titled("Published and measured ratios of rates", ""),
+        rows,
+        &[
+            (Column::text("comparison"), &|row| Cell::text(&row.comparison)),
+            (Column::text("what was published").drop_at(1), &|row| Cell::text(&row.what)),
+            (Column::figure("published"), &|row| Cell::text(&row.published_text)),
+            (Column::text("measured here").shorten_at(2), &measured),
+            (Column::text("in interval"), &|row| match row.in_interval {
+                Some(is_in) => Cell::text(if is_in { "yes" } else { "no" }),
                 None => Cell::none(),
-            },
-        ]
-    });
-    Table::new(facts.titled("Published and measured ratios of rates", ""), columns, cells)
+            }),
+        ],
+    )
 }
 
 fn foot(facts: &Facts<'_>, beside: &Beside) -> Prose {
@@ -326,39 +320,26 @@ fn differences(beside: &Beside) -> Block {
 }
 
 fn unmatched(beside: &Beside) -> Vec<Block> {
+    let all = [
+        ("Published, but not compared in this study", &beside.only_published),
+        ("Compared in this study, but not published as a figure", &beside.only_here),
+    ];
     let line = |head: &str, names: &[String]| {
-        (!names.is_empty()).then(|| Block::Text(prose!("{}: {}.", head, limited(names)), Shown::Everywhere))
+        prose!("{}: {}.", head, first(names.iter().cloned(), MOST_NAMES, more).join("; "))
     };
-    let theirs = line("Published, but not compared in this study", &beside.only_published);
-    let ours = line("Compared in this study, but not published as a figure", &beside.only_here);
-    theirs.into_iter().chain(ours).collect()
-}
-
-fn limited(names: &[String]) -> String {
-    let more = names.len().saturating_sub(MOST_NAMES);
-    let mut shown: Vec<String> = names.iter().take(MOST_NAMES).cloned().collect();
-    shown.extend((more > 0).then(|| format!("{more} more")));
-    shown.join("; ")
+    let known = all.into_iter().filter(|(_, names)| !names.is_empty());
+    known.map(|(head, names)| Block::text(line(head, names))).collect()
 }
 
 /// What no command can repeat, one line per reason.
 pub(super) fn cannot(all: &[NotRedone]) -> Vec<Block> {
-    let mut reasons: Vec<(&str, Vec<String>)> = Vec::new();
-    for one in all {
-        match reasons.iter_mut().find(|(why, _)| *why == one.why) {
-            Some((_, names)) => names.push(one.what.clone()),
-            None => reasons.push((&one.why, vec![one.what.clone()])),
-        }
+    let line = |(why, names): (&String, Vec<&str>)| prose!("{} ({}).", names.join("; "), why);
+    let reasons = grouped(all.iter().map(|one| (&one.why, one.what.trim_end_matches('.'))));
+    match reasons.is_empty() {
+        true => Vec::new(),
+        false => vec![
+            Block::text("No command can repeat yet:"),
+            Block::List(reasons.into_iter().map(line).collect(), Shown::Everywhere),
+        ],
     }
-    if reasons.is_empty() {
-        return Vec::new();
-    }
-    let lines = reasons.iter().map(|(why, names)| {
-        let names: Vec<&str> = names.iter().map(|name| name.trim_end_matches('.')).collect();
-        prose!("{} ({}).", names.join("; "), *why)
-    });
-    vec![
-        Block::Text("No command can repeat yet:".into(), Shown::Everywhere),
-        Block::List(lines.collect(), Shown::Everywhere),
-    ]
 }

@@ -20,28 +20,30 @@ use threadwise_published::{Arm, Figure, Kind, Published};
 
 /// The list of published studies, each with the command that repeats it.
 pub fn list_document(all: &[Published]) -> Document {
-    let columns = ["name", "what was measured", "repeat it with"].map(Column::text);
-    let rows =
-        all.iter().map(|one| vec![Cell::text(&one.name), Cell::text(&one.short), Cell::text(&one.command)]);
-    let more = prose!("All figures of one study: `threadwise published NAME`.");
-    Document {
-        title: "Published measurements".to_owned(),
-        sections: vec![Section::new(
-            "published",
-            "Published measurements",
-            vec![Block::Table(Table::new("", columns.into(), rows)), Block::Text(more, Shown::Everywhere)],
-        )],
-        ..Document::default()
-    }
+    let table = Table::of(
+        "",
+        all,
+        &[
+            (Column::text("name"), &|one| Cell::text(&one.name)),
+            (Column::text("what was measured"), &|one| Cell::text(&one.short)),
+            (Column::text("repeat it with"), &|one| Cell::text(&one.command)),
+        ],
+    );
+    let more = Block::text("All figures of one study: `threadwise published NAME`.");
+    let (title, blocks) = ("Published measurements", vec![Block::Table(table), more]);
+    let sections = vec![Section::new("published", title, blocks)];
+    Document { title: title.to_owned(), sections, ..Document::default() }
 }
 
 /// One published study. `all` is the command that prints it.
 pub fn document(published: &Published, program_version: &str, all: &str) -> Document {
     let source = &published.source;
-    let author =
-        source.author.clone().map_or("author not stated".to_owned(), |author| format!("by {author}"));
-    let year = source.year.map_or("year not stated".to_owned(), |year| year.to_string());
-    let about = [source.title.as_ref().unwrap_or(&source.subject).clone(), author, year];
+    let author = source.author.as_ref().map(|author| format!("by {author}"));
+    let about = [
+        source.title.as_ref().unwrap_or(&source.subject).clone(),
+        author.unwrap_or_else(|| "author not stated".to_owned()),
+        source.year.map_or("year not stated".to_owned(), |year| year.to_string()),
+    ];
     let about = about.into_iter().chain(source.url.clone()).collect();
     let sections = [
         Some(setting(published)),
@@ -89,15 +91,15 @@ pub fn trust() -> Trust {
 fn bars(published: &Published, chart: &threadwise_published::Chart) -> Table {
     let dots = dots(published, chart);
     let most = dots.iter().map(|dot| dot.mean).fold(0.0, f64::max);
-    let columns = vec![Column::text(&chart.title), Column::figure(""), Column::text("").drop_at(1)];
-    let rows = dots.into_iter().map(|dot| {
-        vec![
-            Cell::Text(dot.label),
-            Cell::Text(dot.figures),
-            Cell::Bar { share: dot.mean / most, columns: BAR },
-        ]
-    });
-    Table::new("", columns, rows)
+    Table::of(
+        "",
+        dots,
+        &[
+            (Column::text(&chart.title), &|dot| Cell::text(&dot.label)),
+            (Column::figure(""), &|dot| Cell::text(&dot.figures)),
+            (Column::text("").drop_at(1), &|dot| Cell::Bar { share: dot.mean / most, columns: BAR }),
+        ],
+    )
 }
 
 /// The comparison of a published study with a result file, alone.
@@ -131,26 +133,21 @@ fn setting(published: &Published) -> Section {
 }
 
 fn arms(published: &Published) -> Section {
-    let columns = vec![
-        Column::text("arm as published"),
-        Column::text("placement here"),
-        Column::text("sessions, DOP or jobs"),
-        Column::text("SMT"),
-        Column::text("repeat it with").drop_at(1),
-    ];
-    let rows = published.arms.iter().map(|arm| {
-        vec![
-            Cell::text(&arm.name),
-            Cell::text(&arm.placement),
-            Cell::Text(amount(arm)),
-            Cell::text(&arm.smt),
-            match published.redo_arm(arm) {
+    let table = Table::of(
+        "What was run",
+        &published.arms,
+        &[
+            (Column::text("arm as published"), &|arm| Cell::text(&arm.name)),
+            (Column::text("placement here"), &|arm| Cell::text(&arm.placement)),
+            (Column::text("sessions, DOP or jobs"), &|arm| Cell::Text(amount(arm))),
+            (Column::text("SMT"), &|arm| Cell::text(&arm.smt)),
+            (Column::text("repeat it with").drop_at(1), &|arm| match published.redo_arm(arm) {
                 Ok(command) => Cell::text(command),
                 Err(why) => Cell::Text(format!("no command yet: {why}")),
-            },
-        ]
-    });
-    Section::new("published-arms", "Arms", vec![Block::Table(Table::new("What was run", columns, rows))])
+            }),
+        ],
+    );
+    Section::new("published-arms", "Arms", vec![Block::Table(table)])
 }
 
 fn amount(arm: &Arm) -> String {
@@ -234,16 +231,17 @@ fn drawn(published: &Published, chart: &threadwise_published::Chart) -> threadwi
 }
 
 fn ratios(published: &Published) -> Section {
-    let columns = vec![
-        Column::text("comparison"),
-        Column::text("what was compared").shorten_at(1),
-        Column::figure("ratio of rates"),
-    ];
-    let rows = published.comparisons.iter().filter_map(|comparison| {
-        let figure = published.figure(&comparison.figure)?;
-        Some(vec![Cell::text(&comparison.name), Cell::text(&figure.what), Cell::Text(figure.text())])
-    });
-    let table = Table::new("Ratios that a study is compared with", columns, rows);
+    let known = published.comparisons.iter();
+    let known = known.filter_map(|one| Some((&one.name, published.figure(&one.figure)?)));
+    let table = Table::of(
+        "Ratios that a study is compared with",
+        known,
+        &[
+            (Column::text("comparison"), &|(name, _)| Cell::text(*name)),
+            (Column::text("what was compared").shorten_at(1), &|(_, figure)| Cell::text(&figure.what)),
+            (Column::figure("ratio of rates"), &|(_, figure)| Cell::Text(figure.text())),
+        ],
+    );
     Section::new("published-ratios", "Ratios", vec![Block::Table(table)])
 }
 
@@ -274,9 +272,9 @@ fn said(published: &Published) -> Option<Section> {
 
 /// A section of lines below a heading; `None` without a line.
 fn lines(id: &'static str, title: &str, head: &str, lines: Vec<Prose>) -> Option<Section> {
-    let blocks =
-        || vec![Block::Text(head.into(), Shown::Everywhere), Block::List(lines.clone(), Shown::Everywhere)];
-    (!lines.is_empty()).then(|| Section::new(id, title, blocks()))
+    let is_any = !lines.is_empty();
+    let blocks = vec![Block::text(head), Block::List(lines, Shown::Everywhere)];
+    is_any.then(|| Section::new(id, title, blocks))
 }
 
 fn not_redone(published: &Published) -> Option<Section> {

@@ -3,7 +3,7 @@
 
 use super::types::{Baseline, Change, Queries, TreatmentQueries};
 use super::words::if_any;
-use crate::groups::grouped;
+use crate::groups::grouped_by;
 use crate::{Facts, Interval};
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
@@ -44,7 +44,7 @@ impl<'a> Found<'a> {
             let both = self.baseline(measured).map(|baseline| &baseline.both);
             both.filter(|both| both.treatment == measured.treatment).unwrap_or(measured)
         });
-        grouped(all, |measured| self.facts.group_of(&measured.treatment))
+        grouped_by(all, |measured| self.facts.group_of(&measured.treatment))
     }
 
     /// Treatments without twins: those with figures of their own to show.
@@ -114,11 +114,11 @@ impl<'a> Found<'a> {
             line.points.sort_by_key(|point| point.0);
             line
         };
-        let charts = grouped(known, |(one, ..)| self.facts.group_of(&one.treatment));
+        let charts = grouped_by(known, |(one, ..)| self.facts.group_of(&one.treatment));
         let wide = charts.len() == 1;
         let figure = |(group, all): (&str, Vec<(&TreatmentQueries, u32, Interval)>)| {
             let name = |one: &TreatmentQueries| one.placement.clone() + &self.streams_words(one.streams);
-            let lines = grouped(all, |(one, ..)| name(one)).into_iter().map(line).collect();
+            let lines = grouped_by(all, |(one, ..)| name(one)).into_iter().map(line).collect();
             let chart = DopChart { group: group.to_owned(), unit: words.axis, lines };
             Block::Figure(Box::new(Figure {
                 wide,

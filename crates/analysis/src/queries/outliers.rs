@@ -19,7 +19,7 @@ use super::types::{Baseline, Change, Outlier, QueryEstimates, Reason, TreatmentQ
 use super::words::query_list;
 use crate::Finding;
 use crate::estimate::{BUSY_FLAG_SHARE, NEIGHBOUR_FLAG_SHARE, STEAL_FLAG_SHARE};
-use crate::groups::grouped;
+use crate::groups::grouped_by;
 use crate::words::{finding, share};
 use std::collections::{BTreeMap, BTreeSet};
 use threadwise_document::numbers::{self, counted, significant};
@@ -407,8 +407,8 @@ pub fn finding_of(found: Found<'_>) -> Option<Finding> {
         .partition(|one| one.block.is_some());
     let all = single.len() + whole.len() + found.queries.outliers_left_out;
     // Each group at the place of its first one.
-    let mut single = grouped(single, |one| (one.block, one.cause));
-    let mut whole = grouped(whole, |one| (one.query, one.cause));
+    let mut single = grouped_by(single, |one| (one.block, one.cause));
+    let mut whole = grouped_by(whole, |one| (one.query, one.cause));
     single.truncate(MAX_GROUPS - whole.len().min(1));
     whole.truncate(MAX_WHOLE.min(MAX_GROUPS - single.len()));
     let mut texts: Vec<Prose> = single.iter().filter_map(|(_, group)| slow_group(group)).collect();

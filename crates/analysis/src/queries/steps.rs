@@ -13,7 +13,7 @@ use super::ratios::{Whole, contrasts, members, query_members};
 use super::types::{Change, DopStep, StepMark, TreatmentQueries};
 use super::words::{query_name, some_of};
 use crate::estimate::{Judgeable, Rule, judge, judge_many};
-use crate::groups::grouped;
+use crate::groups::grouped_by;
 use crate::words::finding;
 use crate::{Direction, Finding, Ratio};
 use std::cmp::Reverse;
@@ -246,7 +246,7 @@ fn mark(mark: StepMark) -> (u8, &'static str, &'static str) {
 
 /// Steps by a name, which may end in the words of their group, in order of first appearance.
 fn by_name<'a>(found: Found<'a>, name: impl Fn(&DopStep, String) -> String) -> Vec<(String, Row<'a>)> {
-    grouped(&found.queries.steps, |step| {
+    grouped_by(&found.queries.steps, |step| {
         let name = name(step, found.facts.group_words(found.facts.group_of(&step.to)));
         name.trim_end().to_owned()
     })

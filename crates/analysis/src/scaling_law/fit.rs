@@ -45,6 +45,8 @@ const LEAST_SD: f64 = 1e-6;
 pub struct Fit {
     /// Its numbers.
     pub solution: Solution,
+    /// Weight of each point.
+    weights: Vec<f64>,
     /// The numbers of each fit of resampled data.
     pub replicates: Vec<Parameters>,
     /// Misfit of the points beyond the noise of their blocks, as a standard deviation of the logarithm.
@@ -53,7 +55,7 @@ pub struct Fit {
     pub free: usize,
     /// Share of replicates below the lower end of an interval.
     pub tail: f64,
-    /// Which numbers the points determine.
+    /// Which numbers the points determine, with the priors.
     pub space: Told,
 }
 
@@ -78,43 +80,6 @@ fn rows<'a>(sweep: &'a Sweep, log_rates: &[f64], weights: &[f64]) -> Vec<Row<'a>
         .collect()
 }
 
-/// One fit, without intervals.
-#[derive(Debug, Clone)]
-pub(super) struct Once {
-    pub solution: Solution,
-    weights: Vec<f64>,
-    pub misfit: f64,
-    /// Degrees of freedom of the misfit.
-    pub free: usize,
-    /// Which numbers the points determine, with the priors.
-    pub space: Told,
-}
-
-/// Fits once, then again with the weights that follow from the misfit.
-///
-/// # Errors
-/// No search ended.
-pub(super) fn once(sweep: &Sweep, plan: &Plan) -> Result<Once, SweepError> {
-    let all: Vec<usize> = (0..sweep.blocks()).collect();
-    let means = sweep.means(&all);
-    let noise = sweep.standard_errors();
-    let pulls = plan.pulls(sweep, &mut || 0.0);
-    let errors = noise.clone().unwrap_or_else(|| vec![1.0; means.len()]);
-    let first: Vec<f64> = errors.iter().map(|error| 1.0 / error.max(LEAST_SD)).collect();
-    let solution = plan.solve(&rows(sweep, &means, &first), &pulls, None).ok_or(SweepError::NoFit)?;
-    let free = means.len().saturating_sub(Told::of(&solution, sweep, &[]).rank());
-    let (misfit, free) = match plan.misfit.filter(|_| free == 0) {
-        Some(of_others) => of_others,
-        None => (misfit(&solution, &errors, noise.is_some(), free), free),
-    };
-    let sd = |error: &f64| if noise.is_some() { error.hypot(misfit) } else { misfit };
-    let weights: Vec<f64> = errors.iter().map(|error| 1.0 / sd(error).max(LEAST_SD)).collect();
-    let near = Some(solution.coordinates.as_slice());
-    let solution = plan.solve(&rows(sweep, &means, &weights), &pulls, near).ok_or(SweepError::NoFit)?;
-    let space = Told::of(&solution, sweep, &plan.priors);
-    Ok(Once { solution, weights, misfit, free, space })
-}
-
 /// Misfit of points beyond their noise; all of it, if data have no noise of their own.
 fn misfit(solution: &Solution, errors: &[f64], has_noise: bool, free: usize) -> f64 {
     if free == 0 {
@@ -126,6 +91,31 @@ fn misfit(solution: &Solution, errors: &[f64], has_noise: bool, free: usize) -> 
 }
 
 impl Fit {
+    /// Fits once, then again with the weights that follow from the misfit; without intervals.
+    ///
+    /// # Errors
+    /// No search ended.
+    fn once(sweep: &Sweep, plan: &Plan) -> Result<Self, SweepError> {
+        let all: Vec<usize> = (0..sweep.blocks()).collect();
+        let means = sweep.means(&all);
+        let noise = sweep.standard_errors();
+        let pulls = plan.pulls(sweep, &mut || 0.0);
+        let errors = noise.clone().unwrap_or_else(|| vec![1.0; means.len()]);
+        let first: Vec<f64> = errors.iter().map(|error| 1.0 / error.max(LEAST_SD)).collect();
+        let solution = plan.solve(&rows(sweep, &means, &first), &pulls, None).ok_or(SweepError::NoFit)?;
+        let free = means.len().saturating_sub(Told::of(&solution, sweep, &[]).rank());
+        let (misfit, free) = match plan.misfit.filter(|_| free == 0) {
+            Some(of_others) => of_others,
+            None => (misfit(&solution, &errors, noise.is_some(), free), free),
+        };
+        let sd = |error: &f64| if noise.is_some() { error.hypot(misfit) } else { misfit };
+        let weights: Vec<f64> = errors.iter().map(|error| 1.0 / sd(error).max(LEAST_SD)).collect();
+        let near = Some(solution.coordinates.as_slice());
+        let solution = plan.solve(&rows(sweep, &means, &weights), &pulls, near).ok_or(SweepError::NoFit)?;
+        let space = Told::of(&solution, sweep, &plan.priors);
+        Ok(Self { solution, weights, replicates: Vec::new(), misfit, free, tail: 0.5, space })
+    }
+
     /// Fits a law, and resamples of the data.
     ///
     /// # Errors
@@ -134,12 +124,11 @@ impl Fit {
         if plan.priors.is_empty() {
             check(sweep, plan)?;
         }
-        let Once { solution, weights, misfit, free, space } = once(sweep, plan)?;
+        let mut fit = Self::once(sweep, plan)?;
         let mut random = Normal::new(draws.seed);
-        let blocks = sweep.blocks();
-        let law = solution.parameters();
+        let (blocks, misfit) = (sweep.blocks(), fit.misfit);
+        let law = fit.solution.parameters();
         let curve: Vec<f64> = sweep.points().iter().map(|point| law.rate_at(&point.load).ln()).collect();
-        let mut replicates = Vec::with_capacity(draws.count);
         for _ in 0..draws.count {
             let base = match blocks {
                 1 => curve.clone(),
@@ -147,20 +136,20 @@ impl Fit {
             };
             let moved: Vec<f64> = base.iter().map(|log_rate| log_rate + misfit * random.draw()).collect();
             let pulls = plan.pulls(sweep, &mut || random.draw());
-            let near = Some(solution.coordinates.as_slice());
-            let fit = plan.solve(&rows(sweep, &moved, &weights), &pulls, near);
-            replicates.extend(fit.map(|fit| fit.parameters()));
+            let near = Some(fit.solution.coordinates.as_slice());
+            let resampled = plan.solve(&rows(sweep, &moved, &fit.weights), &pulls, near);
+            fit.replicates.extend(resampled.map(|solution| solution.parameters()));
         }
         let degrees = match blocks {
-            1 => free.max(1),
-            _ if misfit > 0.0 => free.clamp(1, blocks - 1),
+            1 => fit.free.max(1),
+            _ if misfit > 0.0 => fit.free.clamp(1, blocks - 1),
             _ => blocks - 1,
         };
-        Ok(Self { solution, replicates, misfit, free, tail: tail(draws.level, degrees, blocks), space })
+        Ok(Self { tail: tail(draws.level, degrees, blocks), ..fit })
     }
 
     /// A number that follows from the law's, with its interval; `None` if too few fits of resampled data ended.
-    pub fn known(&self, number: impl Fn(&Parameters) -> f64) -> Option<Interval> {
+    pub fn known(&self, unit: &str, number: impl Fn(&Parameters) -> f64) -> Option<Interval> {
         let mut values: Vec<f64> =
             self.replicates.iter().map(&number).filter(|value| value.is_finite()).collect();
         if values.len() * 2 < self.replicates.len() || values.is_empty() {
@@ -169,18 +158,17 @@ impl Fit {
         values.sort_by(f64::total_cmp);
         let value = number(&self.solution.parameters());
         let [low, high] = [self.tail, 1.0 - self.tail].map(|share| quantile(&values, share));
-        Some(Interval { mean: value, low: low?.min(value), high: high?.max(value), unit: "1".to_owned() })
+        Some(Interval::of([value, low?.min(value), high?.max(value)], unit))
     }
 
     /// The curve at one load.
     pub fn rate_at(&self, load: &Load) -> Option<Interval> {
-        self.known(|law| law.rate_at(load))
+        self.known("1/s", |law| law.rate_at(load))
     }
 }
 
 fn drawn(blocks: usize, random: &mut Normal) -> Vec<usize> {
-    let one = |random: &mut Normal| ((random.uniform() * blocks as f64) as usize).min(blocks - 1);
-    (0..blocks).map(|_| one(random)).collect()
+    (0..blocks).map(|_| ((random.uniform() * blocks as f64) as usize).min(blocks - 1)).collect()
 }
 
 /// Share of replicates on each side of an interval: Φ(−t √(n / (n − 1))), so that an interval of normal
@@ -242,7 +230,7 @@ fn squared_errors(sweep: &Sweep, law: Law) -> Option<Vec<f64>> {
         if is_hidden || rest.loads() < plan.parameters() {
             return None;
         }
-        let fit = once(&rest, &plan).ok()?.solution.parameters();
+        let fit = Fit::once(&rest, &plan).ok()?.solution.parameters();
         let points = left_out.points().iter().zip(left_out.means(&all)).zip(left_out.load_numbers());
         for ((point, mean), number) in points {
             errors[part + number * parts].push((fit.rate_at(&point.load).ln() - mean).powi(2));
@@ -262,7 +250,7 @@ const LEAST_SPREAD: f64 = 1e-9;
 const NORMAL: f64 = 1.959_964;
 
 /// A series that shows a law by itself, fitted alone.
-type Shown = (Plan, Once);
+type Shown = (Plan, Fit);
 
 /// How each series is fitted: alone if there is one, or no other shows a law.
 pub fn plans(sweeps: &[Sweep]) -> Vec<Plan> {
@@ -272,7 +260,7 @@ pub fn plans(sweeps: &[Sweep]) -> Vec<Plan> {
     let alone = |sweep: &Sweep| -> Option<Shown> {
         let plan = Plan::alone(sweep);
         let is_curve = sweep.loads() >= FEWEST_LOADS;
-        let fit = is_curve.then(|| once(sweep, &plan).ok())??;
+        let fit = is_curve.then(|| Fit::once(sweep, &plan).ok())??;
         Some((plan, fit))
     };
     let shown: Vec<Option<Shown>> = sweeps.iter().map(alone).collect();
@@ -293,7 +281,7 @@ fn beside(sweep: &Sweep, all: &[Option<Shown>], at: usize) -> Plan {
     let knots = if law.has_yield() { Yields::needed(widest.max(sweep.widest())) } else { Vec::new() };
     let numbers = [Number::Sigma, Number::Kappa].into_iter().chain((0..knots.len()).map(Number::Yield));
     let others = all.iter().enumerate().filter(|(other, _)| *other != at);
-    let others: Vec<&Once> = others.filter_map(|(_, one)| Some(&one.as_ref()?.1)).collect();
+    let others: Vec<&Fit> = others.filter_map(|(_, one)| Some(&one.as_ref()?.1)).collect();
     let priors: Vec<Prior> = numbers.filter_map(|number| prior(number, &knots, &others)).collect();
     if priors.is_empty() {
         return Plan::alone(sweep);
@@ -302,10 +290,10 @@ fn beside(sweep: &Sweep, all: &[Option<Shown>], at: usize) -> Plan {
 }
 
 /// Prior of a number from other series; `None` if fewer than two have it.
-fn prior(number: Number, knots: &[u32], others: &[&Once]) -> Option<Prior> {
+fn prior(number: Number, knots: &[u32], others: &[&Fit]) -> Option<Prior> {
     // Knots of narrower series are another yield.
     let is_same =
-        |fit: &&&Once| !matches!(number, Number::Yield(at) if fit.solution.knots.get(at) != knots.get(at));
+        |fit: &&&Fit| !matches!(number, Number::Yield(at) if fit.solution.knots.get(at) != knots.get(at));
     // A number that its points do not determine has its starting value.
     let known = others.iter().filter(|fit| fit.space.tells(number));
     let seen: Vec<f64> =

@@ -59,6 +59,11 @@ impl Load {
         Self { sessions: cores * (last as u32 + 1), cores: by_threads, clock_ratio: None }
     }
 
+    /// What distinguishes it from another load of its machine.
+    pub(super) fn place(&self) -> (u32, &[u32]) {
+        (self.sessions, &self.cores)
+    }
+
     /// The load with a clock.
     pub fn at_clock(self, clock_ratio: Option<f64>) -> Self {
         Self { clock_ratio, ..self }
@@ -118,10 +123,9 @@ impl FromStr for Shape {
             None => (1, text),
         };
         let (cores, threads) = rest.split_once('c').ok_or_else(wrong)?;
-        let threads = threads.strip_suffix('t').ok_or_else(wrong)?;
+        let threads = threads.strip_suffix('t').and_then(|digits| number(digits, MAX_THREADS as u32));
         let cores = number(cores, MOST).ok_or_else(wrong)?;
-        let threads = number(threads, MAX_THREADS as u32).ok_or_else(wrong)?;
-        Ok(Self { packages, cores, threads })
+        Ok(Self { packages, cores, threads: threads.ok_or_else(wrong)? })
     }
 }
 

@@ -5,11 +5,11 @@ use super::load::{Load, Shape};
 use super::result::{SeriesLaw, laws};
 use super::sweep::{Clock, Measured, Series};
 use crate::estimate::Observed;
-use crate::estimate::readings::Telemetry;
+use crate::groups::grouped;
 use crate::queries;
 use crate::setting::Setting;
 use std::collections::{BTreeMap, BTreeSet};
-use threadwise_machine::Topology;
+use threadwise_machine::{CpuSet, Topology};
 use threadwise_statistics::mean;
 use threadwise_study::{Role, Run, Study, Treatment};
 
@@ -61,28 +61,23 @@ fn of_group(
     topology: &Topology,
     (group, name): (usize, &str),
 ) -> Series {
-    let members = || {
-        let all = setting.study.treatments.iter().enumerate();
-        all.filter(|(at, _)| observed.group_of[*at] == group)
-    };
-    let baseline = members().find(|(_, treatment)| treatment.role == Role::Baseline).map(|(_, one)| one);
-    let mut left_out = Vec::new();
-    let mut points: Vec<Point<'_>> = Vec::new();
-    for (at, treatment) in members() {
-        if !baseline.is_some_and(|baseline| is_like(treatment, baseline)) {
-            left_out.push(format!("{}: differs in more than sessions and placement", treatment.name));
-            continue;
-        }
-        match point(observed, runs, topology, at, treatment) {
+    let all = setting.study.treatments.iter().enumerate();
+    let members = all.filter(|(at, _)| observed.group_of[*at] == group);
+    let baseline = members.clone().find(|(_, treatment)| treatment.role == Role::Baseline);
+    let (mut left_out, mut points): (Vec<String>, Vec<Point<'_>>) = (Vec::new(), Vec::new());
+    for (at, treatment) in members {
+        let found = match baseline.is_some_and(|(_, baseline)| is_like(treatment, baseline)) {
+            true => point(observed, runs, topology, at, treatment),
+            false => Err("differs in more than sessions and placement".to_owned()),
+        };
+        match found {
             Ok(point) => points.push(point),
             Err(why) => left_out.push(format!("{}: {why}", treatment.name)),
         }
     }
     let in_all = |block: &u32| points.iter().all(|point| point.log_rates.contains_key(block));
-    let blocks: Vec<u32> = points
-        .first()
-        .map(|first| first.log_rates.keys().copied().filter(in_all).collect())
-        .unwrap_or_default();
+    let of_first = points.iter().take(1).flat_map(|first| first.log_rates.keys().copied());
+    let blocks: Vec<u32> = of_first.filter(in_all).collect();
     let clocks: Vec<(u32, Option<f64>)> =
         points.iter().map(|point| (point.load.busy_cores(), point.clock_mhz)).collect();
     let (clock, ratios) = Clock::of(&clocks);
@@ -125,11 +120,8 @@ fn point<'a>(
     for block in &observed.blocks {
         let Some(digest) = observed.usable(block, at) else { continue };
         let rate = digest.work().rows_per_s().filter(|rate| *rate > 0.0 && rate.is_finite());
-        if let Some(rate) = rate {
-            log_rates.insert(block.number, rate.ln());
-        }
-        let Telemetry { clock_mhz, .. } = &digest.telemetry;
-        clocks.extend(*clock_mhz);
+        log_rates.extend(rate.map(|rate| (block.number, rate.ln())));
+        clocks.extend(digest.telemetry.clock_mhz);
         if let Some(run) = block.sources[at].and_then(|source| runs.get(source)) {
             packages = packages.max(packages_of(run, topology));
             load = load.or_else(|| Some(load_of(run, topology, treatment.sessions)));
@@ -150,14 +142,9 @@ fn packages_of(run: &Run, topology: &Topology) -> Option<u32> {
 
 /// Load of a run; `None` if it has more sessions than logical CPUs.
 fn load_of(run: &Run, topology: &Topology, sessions: u32) -> Option<Load> {
-    let mut by_core: BTreeMap<Option<u32>, u32> = BTreeMap::new();
-    let mut distinct = run.cpus.clone();
-    distinct.sort_unstable();
-    distinct.dedup();
-    for cpu in distinct {
-        *by_core.entry(topology.cpu(cpu).and_then(|cpu| cpu.core)).or_default() += 1;
-    }
-    Load::spread(sessions, &by_core.into_values().collect::<Vec<_>>())
+    let cpus: CpuSet = run.cpus.iter().copied().collect();
+    let by_core = grouped(cpus.iter().map(|cpu| (topology.cpu(cpu).and_then(|cpu| cpu.core), cpu)));
+    Load::spread(sessions, &by_core.iter().map(|(_, cpus)| cpus.len() as u32).collect::<Vec<_>>())
 }
 
 #[cfg(test)]

@@ -156,10 +156,6 @@ pub struct Prediction {
     pub gap: Option<String>,
 }
 
-fn interval(known: Interval, unit: &str) -> Interval {
-    Interval { unit: unit.to_owned(), ..known }
-}
-
 /// Fits all series.
 pub fn laws(all: &[Series], predict: &[Shape], draws: Draws) -> Vec<SeriesLaw> {
     let sweeps: Vec<Result<Sweep, SweepError>> = all
@@ -194,9 +190,8 @@ fn of_one(
         return Err(SweepError::FewLoads(sweep.loads()));
     }
     let fit = Fit::new(sweep, &plan, draws)?;
-    let known = |unit: &str, number: &dyn Fn(&Parameters) -> f64| {
-        fit.known(number).map(|known| interval(known, unit)).ok_or(SweepError::NoFit)
-    };
+    let known =
+        |unit: &str, number: &dyn Fn(&Parameters) -> f64| fit.known(unit, number).ok_or(SweepError::NoFit);
     let ladder = Ladder::new(&series.threads_of_cores, |cores| series.clock.at(cores));
     let unknown = unknown(series, sweep, &plan, &fit);
     let is_told = |number: &str, threads: Option<u32>| {
@@ -271,7 +266,7 @@ fn fitted(point: &Measured, sweep: &Sweep, fit: &Fit) -> Result<Fitted, SweepErr
         clock_ratio: point.load.clock_ratio,
         rate_per_s: mean.exp(),
         residual_share: mean.exp() / fitted.mean - 1.0,
-        fitted_per_s: interval(fitted, "1/s"),
+        fitted_per_s: fitted,
     })
 }
 
@@ -286,7 +281,7 @@ fn curve(ladder: &Ladder, fit: &Fit) -> Vec<CurvePoint> {
         let is_due = f64::from(load.sessions) >= next || load.sessions == ladder.cores();
         if last <= CURVE_POINTS || is_due || load.sessions as usize == last {
             next = (f64::from(load.sessions) * step).max(next);
-            let point = |known| CurvePoint { sessions: load.sessions, known: interval(known, "1/s") };
+            let point = |known| CurvePoint { sessions: load.sessions, known };
             drawn.extend(fit.rate_at(load).filter(|_| fit.space.tells_load(load)).map(point));
         }
     }
@@ -300,9 +295,9 @@ impl KnownTurns {
             return None;
         }
         let turn = |part: &dyn Fn(&Turns) -> Option<u32>| {
-            fit.known(|law| ladder.turns(law).and_then(|turns| part(&turns)).map_or(f64::NAN, f64::from))
-                .filter(|known| known.mean.is_finite())
-                .map(|known| Interval { low: known.low.round(), high: known.high.round(), ..known })
+            let at = |law: &Parameters| part(&ladder.turns(law)?).map(f64::from);
+            let known = fit.known("1", |law| at(law).unwrap_or(f64::NAN))?;
+            known.mean.is_finite().then(|| known.each(f64::round, "1"))
         };
         let has_yield = fit.solution.law.has_yield();
         Some(Self {
@@ -356,7 +351,7 @@ fn prediction(shape: Shape, series: &Series, sweep: &Sweep, fit: &Fit) -> Predic
     let largest = sweep.points().iter().map(|point| &point.load).max_by_key(|load| load.sessions);
     let known = |unit: &str, number: &dyn Fn(&Parameters) -> f64| match gap {
         Some(_) => None,
-        None => fit.known(number).map(|known| interval(known, unit)),
+        None => fit.known(unit, number),
     };
     let rate_per_s = known("1/s", &|law| law.rate_at(&load));
     Prediction {

@@ -83,7 +83,7 @@ impl Plan {
 
     /// Priors in the coordinates of a sweep, each moved up by this many standard deviations.
     pub(super) fn pulls(&self, sweep: &Sweep, further: &mut dyn FnMut() -> f64) -> Vec<Pull> {
-        let largest = sweep.points().iter().map(|point| f64::from(point.load.sessions)).fold(2.0, f64::max);
+        let largest = sweep.largest();
         let each = self.priors.iter().map(|prior| {
             let (at, scale) = prior.number.coordinate(largest);
             let to = (prior.mean + prior.sd * further()).max(0.0);
@@ -92,10 +92,63 @@ impl Plan {
         each.collect()
     }
 
-    /// Its best fit to some rows.
+    /// Its best fit to some rows from several starts, or from `near` and the first start if an earlier fit of the same
+    /// law is known. `None` if no search ends, or there are fewer rows than parameters.
     pub(super) fn solve(&self, rows: &[Row<'_>], pulls: &[Pull], near: Option<&[f64]>) -> Option<Solution> {
-        solve(self.law, &self.knots, rows, pulls, near)
+        let largest = rows.iter().map(|row| f64::from(row.load.sessions)).fold(2.0, f64::max);
+        let mut starts: Vec<Vec<f64>> = near.map(<[f64]>::to_vec).into_iter().collect();
+        let count = if near.is_some() { 1 } else { STARTS.len() };
+        starts.extend(STARTS.iter().take(count).map(|start| self.started(rows, largest, start)));
+        let mut best: Option<Solution> = None;
+        for mut coordinates in starts {
+            // A ten-thousandth of a parameter is far below the noise.
+            let config = MPConfig { ftol: 1e-8, xtol: 1e-6, max_iter: 100, ..MPConfig::new() };
+            let mut problem = Problem { plan: self, largest, rows, pulls, bounds: self.bounds(), config };
+            let Ok(status) = problem.mpfit(&mut coordinates) else { continue };
+            let squares = status.best_norm;
+            if squares.is_finite() && best.as_ref().is_none_or(|best| squares < best.squares) {
+                let (law, knots) = (self.law, self.knots.clone());
+                best = Some(Solution { law, largest, knots, coordinates, squares });
+            }
+        }
+        best
     }
+
+    fn bounds(&self) -> Vec<MPPar> {
+        let within = |[limit_low, limit_up]: [f64; 2], is_free: bool| MPPar {
+            fixed: !is_free,
+            limited_low: true,
+            limited_up: true,
+            limit_low,
+            limit_up,
+            ..MPPar::new()
+        };
+        let costs = [self.law.has_sigma(), self.law.has_kappa()].map(|is_free| within(COST_BOUNDS, is_free));
+        let most = |threads: &u32| LARGEST_YIELD_PER_THREAD * f64::from(*threads);
+        let yields = self.knots.iter().map(|threads| within([LEAST_YIELD, most(threads)], true));
+        [MPPar::new()].into_iter().chain(costs).chain(yields).collect()
+    }
+
+    fn started(&self, rows: &[Row<'_>], largest: f64, [sigma, kappa, of_two]: &[f64; 3]) -> Vec<f64> {
+        // Each doubling of threads adds half of what the one before did.
+        let guess = |threads: &u32| match threads {
+            2 => *of_two,
+            more => 1.0 + (of_two - 1.0) * (2.0 - 4.0 / f64::from(*more)).max(0.5),
+        };
+        let mut all = coordinates(self.law, *sigma, *kappa, self.knots.iter().map(guess));
+        // λ follows from the others.
+        let law = parameters(&all, self.law, largest, &self.knots);
+        let weights: f64 = rows.iter().map(|row| row.weight * row.weight).sum();
+        let off = |row: &Row<'_>| (row.log_rate - law.rate_at(row.load).ln()) * row.weight * row.weight;
+        all[RATE] = rows.iter().map(off).sum::<f64>() / weights;
+        all
+    }
+}
+
+/// Coordinates with a rate of 1 and these others; 0 for those that a law leaves out.
+pub(super) fn coordinates(law: Law, sigma: f64, kappa: f64, yields: impl Iterator<Item = f64>) -> Vec<f64> {
+    let held = |value: f64, is_free: bool| if is_free { value } else { 0.0 };
+    [0.0, held(sigma, law.has_sigma()), held(kappa, law.has_kappa())].into_iter().chain(yields).collect()
 }
 
 /// The law that is fitted: with yields if some core has more than one busy thread.
@@ -149,8 +202,6 @@ pub struct Solution {
     pub knots: Vec<u32>,
     /// ln λ, σ (N − 1), κ N (N − 1), yields.
     pub coordinates: Vec<f64>,
-    /// Their standard errors given the weights; 0 for one that is held or at a bound.
-    pub errors: Vec<f64>,
     /// Weighted sum of squares.
     pub squares: f64,
 }
@@ -182,9 +233,8 @@ fn parameters(coordinates: &[f64], law: Law, largest: f64, knots: &[u32]) -> Par
 }
 
 struct Problem<'a> {
-    law: Law,
+    plan: &'a Plan,
     largest: f64,
-    knots: &'a [u32],
     rows: &'a [Row<'a>],
     pulls: &'a [Pull],
     bounds: Vec<MPPar>,
@@ -193,7 +243,7 @@ struct Problem<'a> {
 
 impl MPFitter for Problem<'_> {
     fn eval(&mut self, coordinates: &[f64], deviates: &mut [f64]) -> MPResult<()> {
-        let law = parameters(coordinates, self.law, self.largest, self.knots);
+        let law = parameters(coordinates, self.plan.law, self.largest, &self.plan.knots);
         let (fitted, pulled) = deviates.split_at_mut(self.rows.len());
         for (deviate, row) in fitted.iter_mut().zip(self.rows) {
             *deviate = (row.log_rate - law.rate_at(row.load).ln()) * row.weight;
@@ -215,70 +265,4 @@ impl MPFitter for Problem<'_> {
     fn parameters(&self) -> &[MPPar] {
         &self.bounds
     }
-}
-
-fn bounds(law: Law, knots: &[u32]) -> Vec<MPPar> {
-    let within = |[low, high]: [f64; 2], is_free: bool| MPPar {
-        fixed: !is_free,
-        limited_low: true,
-        limited_up: true,
-        limit_low: low,
-        limit_up: high,
-        ..MPPar::new()
-    };
-    let mut all =
-        vec![MPPar::new(), within(COST_BOUNDS, law.has_sigma()), within(COST_BOUNDS, law.has_kappa())];
-    let yield_bounds =
-        |threads: &u32| within([LEAST_YIELD, LARGEST_YIELD_PER_THREAD * f64::from(*threads)], true);
-    all.extend(knots.iter().map(yield_bounds));
-    all
-}
-
-/// The best fit of a law from several starts, or from `near` and the first start if an earlier fit of the same law is
-/// known. `None` if no search ends, or there are fewer rows than parameters.
-pub fn solve(
-    law: Law,
-    knots: &[u32],
-    rows: &[Row<'_>],
-    pulls: &[Pull],
-    near: Option<&[f64]>,
-) -> Option<Solution> {
-    let knots = if law.has_yield() { knots } else { &[] };
-    let largest = rows.iter().map(|row| f64::from(row.load.sessions)).fold(2.0, f64::max);
-    let mut starts: Vec<Vec<f64>> = near.map(<[f64]>::to_vec).into_iter().collect();
-    let count = if near.is_some() { 1 } else { STARTS.len() };
-    starts.extend(STARTS.iter().take(count).map(|start| started(law, knots, rows, largest, start)));
-    let mut best: Option<Solution> = None;
-    for mut coordinates in starts {
-        let bounds = bounds(law, knots);
-        let mut problem = Problem { law, largest, knots, rows, pulls, bounds, config: config() };
-        let Ok(status) = problem.mpfit(&mut coordinates) else { continue };
-        let squares = status.best_norm;
-        let is_better = best.as_ref().is_none_or(|best| squares < best.squares);
-        if squares.is_finite() && is_better {
-            let (knots, errors) = (knots.to_vec(), status.xerror);
-            best = Some(Solution { law, largest, knots, coordinates, errors, squares });
-        }
-    }
-    best
-}
-
-/// A ten-thousandth of a parameter is far below the noise.
-fn config() -> MPConfig {
-    MPConfig { ftol: 1e-8, xtol: 1e-6, max_iter: 100, ..MPConfig::new() }
-}
-
-fn started(law: Law, knots: &[u32], rows: &[Row<'_>], largest: f64, start: &[f64; 3]) -> Vec<f64> {
-    let [sigma, kappa, of_two] = *start;
-    let held = |value: f64, is_free: bool| if is_free { value } else { 0.0 };
-    let mut all = vec![0.0, held(sigma, law.has_sigma()), held(kappa, law.has_kappa())];
-    // Each doubling of threads adds half of what the one before did.
-    let guess = |threads: &u32| 1.0 + (of_two - 1.0) * (2.0 - 4.0 / f64::from(*threads)).max(0.5);
-    all.extend(knots.iter().map(|threads| if *threads == 2 { of_two } else { guess(threads) }));
-    // λ follows from the others.
-    let law = parameters(&all, law, largest, knots);
-    let weights: f64 = rows.iter().map(|row| row.weight * row.weight).sum();
-    let off = |row: &Row<'_>| (row.log_rate - law.rate_at(row.load).ln()) * row.weight * row.weight;
-    all[RATE] = rows.iter().map(off).sum::<f64>() / weights;
-    all
 }

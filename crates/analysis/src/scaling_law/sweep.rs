@@ -82,7 +82,7 @@ impl Sweep {
         if let Some(bad) = points.iter().find(is_bad) {
             return Err(SweepError::NotPositive(bad.load.sessions));
         }
-        points.sort_by(|a, b| (a.load.sessions, &a.load.cores).cmp(&(b.load.sessions, &b.load.cores)));
+        points.sort_by(|one, other| one.load.place().cmp(&other.load.place()));
         Ok(Self { points })
     }
 
@@ -104,7 +104,7 @@ impl Sweep {
     /// Different loads in which some core has more than one busy thread.
     pub fn sibling_loads(&self) -> usize {
         let with = self.points.iter().filter(|point| point.load.widest() > 1);
-        with.map(|point| (point.load.sessions, &point.load.cores)).collect::<BTreeSet<_>>().len()
+        with.map(|point| point.load.place()).collect::<BTreeSet<_>>().len()
     }
 
     /// Most busy threads of one core.
@@ -112,17 +112,15 @@ impl Sweep {
         self.points.iter().map(|point| point.load.widest()).max().unwrap_or(0)
     }
 
+    /// Largest number of sessions, at least 2.
+    pub fn largest(&self) -> f64 {
+        self.points.iter().map(|point| f64::from(point.load.sessions)).fold(2.0, f64::max)
+    }
+
     /// For each point the index of its load, from 0, in their order.
     pub fn load_numbers(&self) -> Vec<usize> {
-        let mut number = 0;
-        let is_other = |one: &Measured, other: &Measured| {
-            (one.load.sessions, &one.load.cores) != (other.load.sessions, &other.load.cores)
-        };
-        let each = self.points.iter().enumerate().map(|(at, point)| {
-            number += usize::from(at > 0 && is_other(&self.points[at - 1], point));
-            number
-        });
-        each.collect()
+        let loads = self.points.chunk_by(|one, other| one.load.place() == other.load.place()).enumerate();
+        loads.flat_map(|(number, points)| vec![number; points.len()]).collect()
     }
 
     /// The points of some of the different loads.
@@ -147,10 +145,8 @@ impl Sweep {
         if blocks < 2 {
             return None;
         }
-        let block_mean = |block: usize| {
-            self.points.iter().map(|point| point.log_rates[block]).sum::<f64>() / points as f64
-        };
-        let shared: Vec<f64> = (0..blocks).map(block_mean).collect();
+        let of_block = |block: usize| self.points.iter().map(|point| point.log_rates[block]).sum::<f64>();
+        let shared: Vec<f64> = (0..blocks).map(|block| of_block(block) / points as f64).collect();
         let variance = |point: &Measured| {
             let rest: Vec<f64> =
                 point.log_rates.iter().zip(&shared).map(|(rate, mean)| rate - mean).collect();
@@ -176,12 +172,9 @@ impl Clock {
         let nothing = (Self::default(), vec![None; points.len()]);
         let mut by_cores: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
         for (cores, clock) in points {
-            match clock {
-                Some(clock) if *clock > 0.0 && clock.is_finite() => {
-                    by_cores.entry(*cores).or_default().push(*clock)
-                }
-                _ => return nothing,
-            }
+            let known = clock.filter(|clock| *clock > 0.0 && clock.is_finite());
+            let Some(clock) = known else { return nothing };
+            by_cores.entry(*cores).or_default().push(clock);
         }
         let means = by_cores.into_iter().filter_map(|(cores, all)| Some((cores, mean(all.into_iter())?)));
         let means: Vec<(u32, f64)> = means.collect();

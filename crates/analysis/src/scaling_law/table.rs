@@ -6,6 +6,7 @@
 
 use super::load::{Load, MAX_THREADS};
 use super::sweep::{Clock, Measured, Series};
+use crate::groups::grouped;
 use std::collections::BTreeMap;
 use threadwise_machine::text::one_line;
 
@@ -67,7 +68,6 @@ pub enum TableError {
 
 /// A line of figures.
 struct Row {
-    series: String,
     sessions: Option<u32>,
     throughput: f64,
     cores: Option<u32>,
@@ -84,22 +84,21 @@ pub fn read(text: &str) -> Result<Vec<Series>, TableError> {
     let mut reader =
         csv::ReaderBuilder::new().trim(csv::Trim::All).comment(Some(b'#')).from_reader(text.as_bytes());
     let places = places(reader.headers().map_err(|error| broken(&error))?)?;
-    let mut series: Vec<(String, Vec<Row>)> = Vec::new();
-    for (at, record) in reader.records().enumerate() {
+    let mut rows = Vec::new();
+    for record in reader.records() {
         let record = record.map_err(|error| broken(&error))?;
-        if at >= MOST_ROWS {
+        if rows.len() >= MOST_ROWS {
             return Err(TableError::Long);
         }
-        let row = row(&record, &places)?;
-        match series.iter_mut().find(|(name, _)| *name == row.series) {
-            Some((_, rows)) => rows.push(row),
-            None => series.push((row.series.clone(), vec![row])),
-        }
+        rows.push((
+            text_of(&record, &places, "series").unwrap_or_default().to_owned(),
+            row(&record, &places)?,
+        ));
     }
-    if series.is_empty() {
+    if rows.is_empty() {
         return Err(TableError::Empty);
     }
-    Ok(series.into_iter().map(|(name, rows)| of_rows(name, rows)).collect())
+    Ok(grouped(rows).into_iter().map(|(name, rows)| of_rows(name, rows)).collect())
 }
 
 fn broken(error: &csv::Error) -> TableError {
@@ -114,8 +113,10 @@ fn broken(error: &csv::Error) -> TableError {
     TableError::Csv { line, cause }
 }
 
+type Places = BTreeMap<&'static str, usize>;
+
 /// Index of each column by its name.
-fn places(names: &csv::StringRecord) -> Result<BTreeMap<&'static str, usize>, TableError> {
+fn places(names: &csv::StringRecord) -> Result<Places, TableError> {
     let mut places = BTreeMap::new();
     for (at, name) in names.iter().enumerate() {
         let known = COLUMNS.into_iter().find(|known| known.eq_ignore_ascii_case(name));
@@ -135,30 +136,33 @@ fn places(names: &csv::StringRecord) -> Result<BTreeMap<&'static str, usize>, Ta
     }
 }
 
-fn row(record: &csv::StringRecord, places: &BTreeMap<&'static str, usize>) -> Result<Row, TableError> {
+/// The cell of a column, if there is such a column.
+fn text_of<'r>(record: &'r csv::StringRecord, places: &Places, column: &str) -> Option<&'r str> {
+    places.get(column).and_then(|at| record.get(*at))
+}
+
+fn row(record: &csv::StringRecord, places: &Places) -> Result<Row, TableError> {
     let line = record.position().map_or(0, csv::Position::line);
-    let text = |column: &str| places.get(column).and_then(|at| record.get(*at));
+    let text = |column| text_of(record, places, column);
     let wrong = |column, text: &str, wanted: String| TableError::Number {
         line,
         column,
         text: one_line(text, MOST_SHOWN),
         wanted,
     };
-    let whole = |column: &'static str, most: u32| {
-        text(column)
-            .map(|text| {
-                let number = text.parse::<u32>().ok().filter(|number| (1..=most).contains(number));
-                number.ok_or_else(|| wrong(column, text, format!("a whole number from 1 to {most}")))
-            })
-            .transpose()
+    let whole = |column, most: u32| {
+        let Some(text) = text(column) else { return Ok(None) };
+        match text.parse::<u32>() {
+            Ok(number) if (1..=most).contains(&number) => Ok(Some(number)),
+            _ => Err(wrong(column, text, format!("a whole number from 1 to {most}"))),
+        }
     };
-    let above_0 = |column: &'static str| {
-        text(column)
-            .map(|text| {
-                let number = text.parse::<f64>().ok().filter(|number| *number > 0.0 && number.is_normal());
-                number.ok_or_else(|| wrong(column, text, "a number above 0".to_owned()))
-            })
-            .transpose()
+    let above_0 = |column| {
+        let Some(text) = text(column) else { return Ok(None) };
+        match text.parse::<f64>() {
+            Ok(number) if number > 0.0 && number.is_normal() => Ok(Some(number)),
+            _ => Err(wrong(column, text, "a number above 0".to_owned())),
+        }
     };
     let cores = whole("cores", MOST_CPUS)?;
     let threads = whole("threads_per_core", MAX_THREADS as u32)?.unwrap_or(1);
@@ -167,7 +171,6 @@ fn row(record: &csv::StringRecord, places: &BTreeMap<&'static str, usize>) -> Re
         return Err(wrong("cores", text("cores").unwrap_or_default(), wanted));
     }
     Ok(Row {
-        series: text("series").unwrap_or_default().to_owned(),
         sessions: whole("sessions", MOST_SESSIONS)?,
         throughput: above_0("throughput")?.ok_or(TableError::Missing("throughput"))?,
         cores,

@@ -8,7 +8,7 @@
 
 use super::law::{Law, Parameters};
 use super::load::Load;
-use super::solve::{FIRST_YIELD, KAPPA, Number, Plan, Prior, RATE, SIGMA, Solution};
+use super::solve::{FIRST_YIELD, KAPPA, Number, Plan, Prior, RATE, SIGMA, Solution, coordinates};
 use super::sweep::Sweep;
 
 /// Share of a direction below which its remainder counts as known: gradients are exact to many digits more, and those
@@ -40,12 +40,10 @@ impl Told {
     /// For numbers somewhere inside all bounds, without a search.
     pub fn of_law(law: Law, sweep: &Sweep) -> Self {
         let knots = Plan::of(law, sweep).knots;
-        let largest = sweep.points().iter().map(|point| f64::from(point.load.sessions)).fold(2.0, f64::max);
-        let held = |value: f64, is_free: bool| if is_free { value } else { 0.0 };
-        let mut coordinates = vec![0.0, held(0.3, law.has_sigma()), held(0.1, law.has_kappa())];
-        coordinates.extend(knots.iter().map(|threads| 1.0 + 0.3 * f64::from(*threads).log2()));
-        let (errors, squares) = (vec![0.0; coordinates.len()], 0.0);
-        Self::of(&Solution { law, largest, knots, coordinates, errors, squares }, sweep, &[])
+        let largest = sweep.largest();
+        let yields = knots.iter().map(|threads| 1.0 + 0.3 * f64::from(*threads).log2());
+        let coordinates = coordinates(law, 0.3, 0.1, yields);
+        Self::of(&Solution { law, largest, knots, coordinates, squares: 0.0 }, sweep, &[])
     }
 
     /// How many numbers of the law, or combinations of them, are determined.
@@ -82,11 +80,7 @@ impl Told {
     }
 
     fn unit(&self, number: Number) -> Vec<f64> {
-        self.axis(match number {
-            Number::Sigma => SIGMA,
-            Number::Kappa => KAPPA,
-            Number::Yield(at) => FIRST_YIELD + at,
-        })
+        self.axis(number.coordinate(self.solution.largest).0)
     }
 
     fn axis(&self, at: usize) -> Vec<f64> {

@@ -1,5 +1,6 @@
 //! Scaling laws of sweeps: their numbers, the curve with its points, where it turns, and other machines.
 
+use crate::groups::grouped;
 use crate::scaling_law::{
     Candidate, FEWEST_LOADS, Fitted, Outcome, Prediction, ScalingLaw, SeriesLaw, Unknown,
 };
@@ -68,50 +69,44 @@ fn lines(one: &SeriesLaw, words: Words, name: &str) -> Vec<Finding> {
 
 /// Everything about the laws; their lines too, if they are not in a verdict.
 fn blocks(laws: &[SeriesLaw], words: Words, named: &dyn Fn(&str) -> String, with_lines: bool) -> Vec<Block> {
-    let mut all = vec![Block::Text(formula(), Shown::Page)];
+    let mut all = vec![Block::on_page(FORMULA)];
     for one in laws {
         let name = named(&one.series);
         if with_lines {
-            let lines = lines(one, words, &name).into_iter();
-            all.extend(lines.map(|one| Block::Text(one.line, Shown::Everywhere)));
+            all.extend(lines(one, words, &name).into_iter().map(|one| Block::text(one.line)));
         }
         if let Outcome::Law(law) = &one.outcome {
             all.push(Block::Figure(Box::new(figure(law, words, &name))));
-            all.push(Block::Table(parameters(law, &name)));
-            all.push(Block::Table(candidates(law, &name)));
-            all.extend(predictions(law, words, &name).map(Block::Table));
-            all.push(Block::Text(reserve(law), Shown::Page));
+            let tables = [parameters(law), candidates(law), predictions(law, words)].into_iter();
+            let titled = |table: Table| Table { caption: titled(&table.caption, &name), ..table };
+            let tables = tables.filter_map(|table| titled(table).shown(Shown::Page).filled());
+            all.extend(tables.map(Block::Table));
+            all.push(Block::on_page(reserve(law)));
         }
         if !one.left_out.is_empty() {
-            all.push(Block::Text(prose!("Not used as points: {}.", one.left_out.join("; ")), Shown::Page));
+            all.push(Block::on_page(prose!("Not used as points: {}.", one.left_out.join("; "))));
         }
     }
     all
 }
 
-fn formula() -> Prose {
-    "X(n) = λ · f · E / (1 + σ (n − 1) + κ n (n − 1)): n busy sessions, on cores first and then on their siblings; λ \
+const FORMULA: &str = "X(n) = λ · f · E / (1 + σ (n − 1) + κ n (n − 1)): n busy sessions, on cores first and then on their siblings; λ \
      the rate of one; f the clock over that of one busy core; E the busy cores, where one with two busy threads \
-     counts for the yield y; σ the serial share, κ the cost of each pair of sessions."
-        .into()
-}
+     counts for the yield y; σ the serial share, κ the cost of each pair of sessions.";
 
 /// One session, the yield, σ and κ, and how well it fits.
 fn numbers_of(law: &ScalingLaw, words: Words) -> Prose {
-    let mut parts: Vec<Prose> = Vec::new();
-    parts.extend(
-        law.rate_per_s.iter().map(|rate| prose!("throughput of one session {}{}", rate, words.unit())),
-    );
-    parts.extend(law.yields.iter().map(|one| {
+    let rate = law.rate_per_s.iter().map(|rate| prose!("throughput of one session {}{}", rate, words.unit()));
+    let yields = law.yields.iter().map(|one| {
         let threads = numbers::count_word(one.threads);
         prose!("{} busy threads of a core do {} of one", threads, &one.known)
-    }));
-    parts.extend(law.sigma.iter().map(|sigma| prose!("σ {}", sigma)));
-    parts.extend(law.kappa.iter().map(|kappa| prose!("κ {}", kappa)));
+    });
+    let sigma = law.sigma.iter().map(|sigma| prose!("σ {}", sigma));
+    let kappa = law.kappa.iter().map(|kappa| prose!("κ {}", kappa));
     let points = counted(law.points.len(), "point");
     prose!(
         "{}{}; {} deviate by {} from the law{}.",
-        Prose::list(parts).capital(),
+        Prose::list(rate.chain(yields).chain(sigma).chain(kappa).collect()).capital(),
         not_known(law),
         points,
         Prose::figure(numbers::percent(law.misfit_share)),
@@ -121,15 +116,8 @@ fn numbers_of(law: &ScalingLaw, words: Words) -> Prose {
 
 /// `; unknown: throughput of one session and throughput of two busy threads of a core over one (no point has …)`.
 fn not_known(law: &ScalingLaw) -> String {
-    let mut by_reason: Vec<(&str, Vec<String>)> = Vec::new();
-    for one in &law.unknown {
-        match by_reason.iter_mut().find(|(why, _)| *why == one.why) {
-            Some((_, names)) => names.push(name_of(one)),
-            None => by_reason.push((&one.why, vec![name_of(one)])),
-        }
-    }
-    let each = by_reason.iter().map(|(why, names)| format!("{} ({why})", names.join(", ")));
-    let each: Vec<String> = each.collect();
+    let by_reason = grouped(law.unknown.iter().map(|one| (&one.why, name_of(one)))).into_iter();
+    let each: Vec<String> = by_reason.map(|(why, names)| format!("{} ({why})", names.join(", "))).collect();
     if each.is_empty() { String::new() } else { format!("; unknown: {}", each.join("; ")) }
 }
 
@@ -146,19 +134,20 @@ fn name_of(one: &Unknown) -> String {
 
 fn turns(law: &ScalingLaw, words: Words) -> Option<Prose> {
     let turns = law.turns.as_ref()?;
-    let at = |count: &Interval| sessions(count);
-    let mut parts = vec![prose!("Knee at {} {}", at(&turns.knee), words.sessions)];
+    let mut parts = vec![prose!("Knee at {} {}", sessions(&turns.knee), words.sessions)];
     let most = law.points.iter().map(|point| point.sessions).max();
     let peak = match turns.logical_cpus {
         Some(all) if turns.peak.mean as u32 == all => " (all logical CPUs)",
         None if Some(turns.peak.mean as u32) == most => ", the most in the file",
         _ => "",
     };
-    parts.push(prose!("most throughput at {}{}", at(&turns.peak), peak));
+    parts.push(prose!("most throughput at {}{}", sessions(&turns.peak), peak));
     if let Some(limit) = &turns.smt_pays_up_to {
         parts.push(match turns.smt_pays() {
             Some(false) => prose!("second threads of cores do not pay off"),
-            Some(true) => prose!("second threads of cores pay off up to {} {}", at(limit), words.sessions),
+            Some(true) => {
+                prose!("second threads of cores pay off up to {} {}", sessions(limit), words.sessions)
+            }
             None => prose!("whether second threads of cores pay off is not decided"),
         });
     }
@@ -195,34 +184,26 @@ fn predicted(one: &Prediction, words: Words) -> Prose {
 }
 
 fn figure(law: &ScalingLaw, words: Words, name: &str) -> Figure {
-    let place = if name.is_empty() { String::new() } else { format!(", {name}") };
-    let mut marks = Vec::new();
-    if let Some(turns) = &law.turns {
-        let all = [
-            (turns.cores, "cores"),
-            (Some(turns.knee.mean as u32), "knee"),
-            (Some(turns.peak.mean as u32), "peak"),
-        ];
-        for (at, word) in all.into_iter().filter_map(|(at, word)| Some((at?, word))) {
-            match marks.iter_mut().find(|(known, _): &&mut (u32, String)| *known == at) {
-                Some((_, words)) => words.push_str(&format!(", {word}")),
-                None => marks.push((at, word.to_owned())),
-            }
-        }
-        marks.sort();
-    }
+    let marks = law.turns.iter().flat_map(|turns| {
+        let (knee, peak) = (Some(turns.knee.mean as u32), Some(turns.peak.mean as u32));
+        [(turns.cores, "cores"), (knee, "knee"), (peak, "peak")]
+    });
+    let marks = grouped(marks.filter_map(|(at, word)| Some((at?, word)))).into_iter();
+    let mut marks: Vec<(u32, String)> = marks.map(|(at, words)| (at, words.join(", "))).collect();
+    marks.sort();
     let point = |one: &Fitted| (one.label.clone(), one.sessions, one.rate_per_s, one.fitted_per_s.mean);
+    let points = points(law, words);
     let curve = law.curve.iter().map(|one| (one.sessions, one.known.mean, one.known.low, one.known.high));
     Figure {
         wide: true,
-        title: format!("Fitted curve{place}"),
+        title: titled(&"Fitted curve".into(), name).to_string(),
         description: format!(
             "Dots: measured {}. Line and band: {} with its interval of {}.",
             words.rate,
             law.law.words(),
             numbers::set_percent(law.level)
         ),
-        table: points(law, words, name),
+        table: Table { caption: titled(&points.caption, name), ..points }.shown(Shown::Page),
         chart: Chart::Curve(CurveChart {
             unit: words.rate,
             sessions: words.sessions,
@@ -233,28 +214,20 @@ fn figure(law: &ScalingLaw, words: Words, name: &str) -> Figure {
     }
 }
 
-fn points(law: &ScalingLaw, words: Words, name: &str) -> Table {
-    let row = |one: &Fitted| {
-        vec![
-            Cell::text(&one.label),
-            Cell::Count(one.sessions.into()),
-            Cell::text(busy(&one.busy_cores)),
-            one.clock_ratio.map_or_else(Cell::none, |value| Cell::Value { value, unit: "ratio" }),
-            Cell::Value { value: one.rate_per_s, unit: "1/s" },
-            Cell::Interval(one.fitted_per_s.clone()),
-            Cell::Value { value: 100.0 * one.residual_share, unit: "points" },
-        ]
-    };
-    let columns = vec![
-        Column::text("point"),
-        Column::figure(words.sessions),
-        Column::text("busy cores"),
-        Column::figure("clock"),
-        Column::figure(words.rate),
-        Column::figure("the law"),
-        Column::figure("deviation, %"),
-    ];
-    Table::new(titled("Points and the law", name), columns, law.points.iter().map(row)).shown(Shown::Page)
+fn points(law: &ScalingLaw, words: Words) -> Table {
+    Table::of(
+        "Points and the law",
+        &law.points,
+        &[
+            (Column::text("point"), &|one| Cell::text(&one.label)),
+            (Column::figure(words.sessions), &|one| Cell::count(one.sessions)),
+            (Column::text("busy cores"), &|one| Cell::Text(busy(&one.busy_cores))),
+            (Column::figure("clock"), &|one| Cell::value(one.clock_ratio, "ratio")),
+            (Column::figure(words.rate), &|one| Cell::value(one.rate_per_s, "1/s")),
+            (Column::figure("the law"), &|one| Cell::Interval(one.fitted_per_s.clone())),
+            (Column::figure("deviation, %"), &|one| Cell::value(100.0 * one.residual_share, "points")),
+        ],
+    )
 }
 
 /// `4 with 1 thread, 2 with 2`.
@@ -264,80 +237,73 @@ fn busy(cores: &[u32]) -> String {
     words.collect::<Vec<_>>().join(", ")
 }
 
-fn titled(title: &str, name: &str) -> String {
-    if name.is_empty() { title.to_owned() } else { format!("{title}, {name}") }
+fn titled(title: &Prose, name: &str) -> Prose {
+    if name.is_empty() { title.clone() } else { prose!("{}, {}", title.clone(), name) }
 }
 
-fn parameters(law: &ScalingLaw, name: &str) -> Table {
-    let cell = |number: &str, threads: Option<u32>, known: Option<&Interval>| match known {
-        Some(known) => Cell::Interval(known.clone()),
-        None => {
-            let mut unknown = law.unknown.iter();
-            let found = unknown.find(|one| (one.number, one.threads) == (number, threads));
-            Cell::Gap(found.map_or_else(String::new, |one| one.why.clone()))
-        }
-    };
-    let rate = cell("rate_per_s", None, law.rate_per_s.as_ref());
-    let mut rows = vec![vec![Cell::text("λ, rate of one session"), rate]];
+fn parameters(law: &ScalingLaw) -> Table {
     let known = law.yields.iter().map(|one| (one.threads, Some(&one.known)));
     let unknown = law.unknown.iter().filter_map(|one| Some((one.threads?, None)));
     let mut yields: Vec<(u32, Option<&Interval>)> = known.chain(unknown).collect();
     yields.sort_by_key(|(threads, _)| *threads);
-    for (threads, known) in yields {
+    let yields = yields.into_iter().map(|(threads, known)| {
         let what = format!("y, {} over one", counted(threads as usize, "busy thread"));
-        rows.push(vec![Cell::text(what), cell("yield", Some(threads), known)]);
-    }
-    rows.push(vec![Cell::text("σ, serial share"), cell("sigma", None, law.sigma.as_ref())]);
-    rows.push(vec![Cell::text("κ, cost of each pair"), cell("kappa", None, law.kappa.as_ref())]);
-    let columns = vec![Column::text("number"), Column::figure("value")];
-    Table::new(titled("Numbers of the law", name), columns, rows).shown(Shown::Page)
+        (what, "yield", Some(threads), known)
+    });
+    let one = |what: &str, number, known| (what.to_owned(), number, None, known);
+    let mut numbers = vec![one("λ, rate of one session", "rate_per_s", law.rate_per_s.as_ref())];
+    numbers.extend(yields);
+    numbers.push(one("σ, serial share", "sigma", law.sigma.as_ref()));
+    numbers.push(one("κ, cost of each pair", "kappa", law.kappa.as_ref()));
+    let rows = numbers.into_iter().map(|(what, number, threads, known)| {
+        let mut unknown = law.unknown.iter();
+        let found = unknown.find(|one| (one.number, one.threads) == (number, threads));
+        let gap = || Cell::Gap(found.map_or_else(String::new, |one| one.why.clone()));
+        vec![Cell::Text(what), known.cloned().map_or_else(gap, Cell::Interval)]
+    });
+    Table::new("Numbers of the law", vec![Column::text("number"), Column::figure("value")], rows)
 }
 
-fn candidates(law: &ScalingLaw, name: &str) -> Table {
-    let row = |one: &Candidate| {
-        let error = match one.error {
-            Some(value) => Cell::Value { value, unit: "share" },
-            None => Cell::Gap("too few points".to_owned()),
-        };
-        let note = match (one.is_chosen, one.law == law.law) {
-            (true, true) => "fitted; predicts as well as any",
-            (true, false) => "the simplest that predicts as well as any",
-            (false, true) => "fitted",
-            (false, false) => "",
-        };
-        vec![Cell::text(numbers::capital(one.law.words())), error, Cell::text(note)]
+fn candidates(law: &ScalingLaw) -> Table {
+    let error = |one: &&Candidate| match one.error {
+        Some(value) => Cell::Value { value, unit: "share" },
+        None => Cell::Gap("too few points".to_owned()),
     };
-    let columns = vec![Column::text("law"), Column::figure("error of loads left out"), Column::text("")];
-    Table::new(
-        titled("How well laws predict a point from the others", name),
-        columns,
-        law.candidates.iter().map(row),
+    let note = |one: &&Candidate| match (one.is_chosen, one.law == law.law) {
+        (true, true) => Cell::text("fitted; predicts as well as any"),
+        (true, false) => Cell::text("the simplest that predicts as well as any"),
+        (false, true) => Cell::text("fitted"),
+        (false, false) => Cell::text(""),
+    };
+    Table::of(
+        "How well laws predict a point from the others",
+        &law.candidates,
+        &[
+            (Column::text("law"), &|one| Cell::Text(numbers::capital(one.law.words()))),
+            (Column::figure("error of loads left out"), &error),
+            (Column::text(""), &note),
+        ],
     )
-    .shown(Shown::Page)
 }
 
-fn predictions(law: &ScalingLaw, words: Words, name: &str) -> Option<Table> {
-    let row = |one: &Prediction| {
-        let gap = || Cell::Gap(one.gap.clone().unwrap_or_default());
-        vec![
-            Cell::text(one.shape.to_string()),
-            Cell::Count(one.sessions.into()),
-            one.rate_per_s.clone().map_or_else(gap, Cell::Interval),
-            one.over_largest.clone().map_or_else(Cell::none, Cell::Interval),
-            Cell::text(if one.is_extrapolated { "extrapolated" } else { "within the points" }),
-        ]
+fn predictions(law: &ScalingLaw, words: Words) -> Table {
+    let rate = |one: &&Prediction| match &one.rate_per_s {
+        Some(rate) => Cell::Interval(rate.clone()),
+        None => Cell::Gap(one.gap.clone().unwrap_or_default()),
     };
-    let columns = vec![
-        Column::text("machine"),
-        Column::figure(words.sessions),
-        Column::figure(words.rate),
-        Column::figure("over the largest point"),
-        Column::text(""),
-    ];
-    let rows: Vec<Vec<Cell>> = law.predictions.iter().map(row).collect();
-    (!rows.is_empty()).then(|| {
-        Table::new(titled("Other machines, all logical CPUs busy", name), columns, rows).shown(Shown::Page)
-    })
+    Table::of(
+        "Other machines, all logical CPUs busy",
+        &law.predictions,
+        &[
+            (Column::text("machine"), &|one| Cell::Text(one.shape.to_string())),
+            (Column::figure(words.sessions), &|one| Cell::count(one.sessions)),
+            (Column::figure(words.rate), &rate),
+            (Column::figure("over the largest point"), &|one| Cell::interval(one.over_largest.as_ref())),
+            (Column::text(""), &|one| {
+                Cell::text(if one.is_extrapolated { "extrapolated" } else { "within the points" })
+            }),
+        ],
+    )
 }
 
 /// Limits of the law.
@@ -352,22 +318,19 @@ fn reserve(law: &ScalingLaw) -> Prose {
             "the deviation of points from the law"
         }
     )];
-    if !law.is_clock_known {
-        parts.push(
-            "The clock is unknown, so that a lower turbo clock under load is taken for contention.".into(),
-        );
-    }
-    if law.is_pooled {
-        parts.push(
-            "Numbers are pulled towards those of the other series, more strongly the less these points determine.".into(),
-        );
-    }
-    if !law.law.has_yield() {
-        parts.push("No point has two busy threads of one core, so SMT is not covered.".into());
-    }
-    if law.loads == FEWEST_LOADS {
-        parts.push("Three loads fit this law exactly: its validity is not tested.".into());
-    }
-    parts.push("Another machine has another law: shapes beyond the points are extrapolated.".into());
+    let limits = [
+        (
+            !law.is_clock_known,
+            "The clock is unknown, so that a lower turbo clock under load is taken for contention.",
+        ),
+        (
+            law.is_pooled,
+            "Numbers are pulled towards those of the other series, more strongly the less these points determine.",
+        ),
+        (!law.law.has_yield(), "No point has two busy threads of one core, so SMT is not covered."),
+        (law.loads == FEWEST_LOADS, "Three loads fit this law exactly: its validity is not tested."),
+        (true, "Another machine has another law: shapes beyond the points are extrapolated."),
+    ];
+    parts.extend(limits.into_iter().filter(|(applies, _)| *applies).map(|(_, text)| text.into()));
     Prose::join(parts, " ")
 }

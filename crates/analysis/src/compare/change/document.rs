@@ -1,9 +1,10 @@
 //! "Did it change?" as a document: the answer first, then treatments, comparisons, what differs, the studies.
 
 use super::{Change, Changed, Said};
-use crate::Direction;
 use crate::compare::{aspects, mind, studies_section};
-use crate::words::finding;
+use crate::estimate::THROUGHPUT;
+use crate::words::{finding, first, more};
+use crate::{Direction, Interval};
 use threadwise_document::numbers::{self, counted};
 use threadwise_document::{
     Block, Cell, Column, Document, Finding, Prose, Says, Section, Shown, Table, prose,
@@ -21,7 +22,7 @@ pub fn document(change: &Change<'_>, program_version: &str) -> Document {
     ];
     let ratios = table("comparison", &change.comparisons, change, Says::Higher);
     let headings = ["", "side", "result file", "begun", "engine", "blocks"];
-    let method = Block::Text(method(change), Shown::Everywhere);
+    let method = Block::text(method(change));
     let sections = [
         Some(Section::new("change", "After over before", treatments(change))),
         (!change.comparisons.is_empty())
@@ -124,13 +125,11 @@ fn cannot_tell(change: &Change<'_>) -> Vec<Finding> {
         0 => prose!("These studies cannot tell whether it changed: {}.", obstacle),
         _ => prose!("Besides, {}.", obstacle),
     });
-    let mut lines: Vec<Finding> = obstacles.map(|text| line(text, &[])).collect();
-    let text = prose!(
+    let next = prose!(
         "Measure at least three times before and three times after, in turns: `threadwise compare --before A1 A2 A3 --after B1 \
          B2 B3`."
     );
-    lines.push(line(text, &[]));
-    lines
+    obstacles.chain([next]).map(|text| line(text, &[])).collect()
 }
 
 fn line(text: Prose, rests_on: &[&Changed<'_>]) -> Finding {
@@ -139,13 +138,8 @@ fn line(text: Prose, rests_on: &[&Changed<'_>]) -> Finding {
 
 /// Names with the interval that decides.
 fn named(changes: &[&Changed<'_>]) -> Prose {
-    let one = |changed: &&Changed<'_>| prose!("{} {}", changed.name, &changed.ratio.decisive());
-    let mut parts: Vec<Prose> = changes.iter().take(MAX_NAMED).map(one).collect();
-    let rest = changes.len().saturating_sub(MAX_NAMED);
-    if rest > 0 {
-        parts.push(format!("{rest} more").into());
-    }
-    Prose::list(parts)
+    let all = changes.iter().map(|changed| prose!("{} {}", changed.name, &changed.ratio.decisive()));
+    Prose::list(first(all, MAX_NAMED, more))
 }
 
 /// Treatments, and those that are not compared.
@@ -161,30 +155,27 @@ fn treatments(change: &Change<'_>) -> Vec<Block> {
 
 /// One row per treatment or comparison, with the interval that decides.
 fn table(what: &str, changes: &[Changed<'_>], change: &Change<'_>, says: Says) -> Table {
-    let row = |changed: &Changed<'_>| {
-        let decisive = changed.ratio.decisive();
-        let ratio = match change.can_tell() {
-            true => Cell::Ratio(decisive, says),
-            false => Cell::BareRatio(changed.ratio.clone()),
-        };
-        let side = |interval: &crate::Interval| match interval.has_ends() {
-            true => Cell::Interval(interval.clone()),
-            false => Cell::Mean(interval.clone()),
-        };
-        vec![Cell::text(changed.name), side(&changed.before), side(&changed.after), ratio]
+    let ratio = |changed: &&Changed<'_>| match change.can_tell() {
+        true => Cell::Ratio(changed.ratio.decisive(), says),
+        false => Cell::BareRatio(changed.ratio.clone()),
     };
-    let heading =
-        |side: &str| match change.quantity.metric == crate::estimate::THROUGHPUT && what == "treatment" {
-            true => format!("{side}, {}", change.quantity.name),
-            false => side.to_owned(),
-        };
-    let columns = vec![
-        Column::text(what),
-        Column::figure(heading("before")).shorten_at(1).drop_at(3),
-        Column::figure(heading("after")).shorten_at(1).drop_at(3),
-        Column::text("after / before").shorten_at(2),
-    ];
-    Table::new("", columns, changes.iter().map(row))
+    let side = |interval: &Interval| match interval.has_ends() {
+        true => Cell::Interval(interval.clone()),
+        false => Cell::Mean(interval.clone()),
+    };
+    let is_rate = change.quantity.metric == THROUGHPUT && what == "treatment";
+    let unit = if is_rate { format!(", {}", change.quantity.name) } else { String::new() };
+    let heading = |side: &str| Column::figure(format!("{side}{unit}")).shorten_at(1).drop_at(3);
+    Table::of(
+        "",
+        changes,
+        &[
+            (Column::text(what), &|changed| Cell::text(changed.name)),
+            (heading("before"), &|changed| side(&changed.before)),
+            (heading("after"), &|changed| side(&changed.after)),
+            (Column::text("after / before").shorten_at(2), &ratio),
+        ],
+    )
 }
 
 /// What intervals are made of, and the definition of a regression.

@@ -9,7 +9,7 @@ use crate::hardware::Hardware;
 use crate::hardware::shown::{cores, extent, mhz, source_words};
 use std::collections::{BTreeMap, BTreeSet};
 use threadwise_document::chart::{PairChart, Shared};
-use threadwise_document::{Block, Cell, Document, Fact, Prose, Section, Shown, Table};
+use threadwise_document::{Block, Cell, Column, Document, Fact, Prose, Section, Shown, Table};
 use threadwise_document::{numbers, prose};
 use threadwise_machine::Topology;
 use threadwise_study::probe::{Neighbour, Probe};
@@ -93,7 +93,7 @@ fn about(probe: &Probe) -> Vec<Block> {
     )];
     let stopped = prose!("The probe was stopped before its end: only what it measured is shown.");
     lines.extend(probe.interrupted.then_some(stopped));
-    lines.into_iter().map(|line| Block::Text(line, Shown::Page)).collect()
+    lines.into_iter().map(Block::on_page).collect()
 }
 
 /// Cores, pairs and tables.
@@ -106,16 +106,17 @@ fn measured(probe: &Probe, hardware: &Hardware) -> Vec<Block> {
 }
 
 fn differences(hardware: &Hardware) -> Option<Table> {
-    let rows = hardware.differences.iter().map(|difference| {
-        vec![
-            Cell::Text(numbers::cpu_list(&difference.cpus)),
-            Cell::text(&difference.declared),
-            Cell::text(&difference.measured),
-            Cell::Text(difference.text.to_string()),
-        ]
-    });
-    let columns = columns(&["logical CPUs", "declared", "measured", "figures"], &[]);
-    (rows.len() > 0).then(|| Table::new("Where declaration and measurement differ", columns, rows))
+    Table::of(
+        "Where declaration and measurement differ",
+        &hardware.differences,
+        &[
+            (Column::text("logical CPUs"), &|one| Cell::Text(numbers::cpu_list(&one.cpus))),
+            (Column::text("declared"), &|one| Cell::text(&one.declared)),
+            (Column::text("measured"), &|one| Cell::text(&one.measured)),
+            (Column::text("figures"), &|one| Cell::Text(one.text.to_string())),
+        ],
+    )
+    .filled()
 }
 
 fn neighbours(probe: &Probe) -> Option<Table> {
@@ -126,21 +127,23 @@ fn neighbours(probe: &Probe) -> Option<Table> {
         all.truncate(MAX_CPUS);
         caption = format!("{caption}: the busiest {MAX_CPUS} of {}", probe.neighbours.len());
     }
-    let adds = |adds: Option<f64>| adds.map_or_else(Cell::none, |value| Cell::Value { value, unit: "1" });
-    let rows = all.iter().map(|summary| {
-        vec![
-            Cell::text(summary.cpu.to_string()),
-            Cell::text(&summary.why),
-            summary.busy_share.map_or_else(|| Cell::text("unknown"), share),
-            adds(summary.adds_per_step_p10),
-            adds(summary.adds_per_step_p50),
-            adds(summary.adds_per_step_p90),
-            share(summary.off_cpu_share),
-            Cell::Count(summary.windows.into()),
-        ]
-    });
-    let figures = ["sibling busy", "adds per step p10", "p50", "p90", "off the CPU", "windows"];
-    (!all.is_empty()).then(|| Table::new(caption, columns(&["logical CPU", "why"], &figures), rows))
+    Table::of(
+        caption,
+        all,
+        &[
+            (Column::text("logical CPU"), &|one| Cell::text(one.cpu.to_string())),
+            (Column::text("why"), &|one| Cell::text(&one.why)),
+            (Column::figure("sibling busy"), &|one| {
+                one.busy_share.map_or_else(|| Cell::text("unknown"), share)
+            }),
+            (Column::figure("adds per step p10"), &|one| Cell::value(one.adds_per_step_p10, "1")),
+            (Column::figure("p50"), &|one| Cell::value(one.adds_per_step_p50, "1")),
+            (Column::figure("p90"), &|one| Cell::value(one.adds_per_step_p90, "1")),
+            (Column::figure("off the CPU"), &|one| share(one.off_cpu_share)),
+            (Column::figure("windows"), &|one| Cell::count(one.windows)),
+        ],
+    )
+    .filled()
 }
 
 /// MHz, rounded: more digits are not meaningful.
@@ -158,19 +161,21 @@ fn clocks(probe: &Probe) -> Option<Table> {
         (false, false) => {}
     }
     let figure = |value: Option<f64>| value.map_or_else(Cell::none, whole_mhz);
-    let rows = probe.clocks.iter().map(|clock| {
-        vec![
-            Cell::text(clock.cpu.to_string()),
-            Cell::text(source_words(clock.source)),
-            Cell::Count(clock.busy_cpus.into()),
-            figure(clock.avg_mhz),
-            clock.busy_pct.map_or_else(Cell::none, |percent| share(percent / 100.0)),
-            figure(clock.bzy_mhz),
-            figure(clock.tsc_mhz),
-        ]
-    });
-    let figures = ["busy CPUs", "Avg_MHz", "Busy%", "Bzy_MHz", "TSC_MHz"];
-    Some(Table::new("Clocks", columns(&["logical CPU", "source"], &figures), rows))
+    Some(Table::of(
+        "Clocks",
+        &probe.clocks,
+        &[
+            (Column::text("logical CPU"), &|clock| Cell::text(clock.cpu.to_string())),
+            (Column::text("source"), &|clock| Cell::text(source_words(clock.source))),
+            (Column::figure("busy CPUs"), &|clock| Cell::count(clock.busy_cpus)),
+            (Column::figure("Avg_MHz"), &|clock| figure(clock.avg_mhz)),
+            (Column::figure("Busy%"), &|clock| {
+                Cell::value(clock.busy_pct.map(|percent| percent / 100.0), "share")
+            }),
+            (Column::figure("Bzy_MHz"), &|clock| figure(clock.bzy_mhz)),
+            (Column::figure("TSC_MHz"), &|clock| figure(clock.tsc_mhz)),
+        ],
+    ))
 }
 
 fn clock_ranges(probe: &Probe) -> Table {
@@ -190,5 +195,5 @@ fn clock_ranges(probe: &Probe) -> Table {
 
 fn gaps(probe: &Probe) -> Option<Table> {
     let rows = probe.gaps.iter().map(|gap| vec![Cell::text(gap)]);
-    (rows.len() > 0).then(|| Table::new("What could not be measured", columns(&[""], &[]), rows))
+    Table::new("What could not be measured", vec![Column::text("")], rows).filled()
 }

@@ -7,7 +7,7 @@ mod intervals;
 
 use crate::lab_simulations::coverage::rules::count;
 use threadwise_analysis::fleet::{
-    Fleet, FleetRate, FleetRatio, FleetStudy, Judged, Kind, LEVEL, Price, document, judge, machine_mean,
+    Fleet, FleetFigure, FleetStudy, Judged, Kind, LEVEL, Price, document, judge, machine_mean,
 };
 use threadwise_analysis::{Finding, Ratio};
 use threadwise_statistics::Normal;
@@ -88,16 +88,17 @@ fn fleet(kinds: &[Planted], random: &mut Normal) -> Fleet {
                 kind.ratios.iter().map(|_| machine(&shape, kind.sds, random)).collect();
             let rates: Vec<Vec<Vec<f64>>> = (0..2).map(|_| machine(&shape, kind.sds, random)).collect();
             for (boot, repeat) in [(0, 0), (0, 1), (1, 0), (1, 1)] {
-                let ratio = |(at, truth): (usize, &f64)| FleetRatio {
+                let ratio = |(at, truth): (usize, &f64)| FleetFigure {
                     name: format!("comparison-{at}"),
                     kind: "baseline".to_owned(),
-                    ln_ratio: truth + ratios[at][boot][repeat],
-                    ..FleetRatio::default()
+                    ln: truth + ratios[at][boot][repeat],
+                    ..FleetFigure::default()
                 };
-                let rate = |at: usize| FleetRate {
-                    treatment: format!("treatment-{at}"),
+                let rate = |at: usize| FleetFigure {
+                    name: format!("treatment-{at}"),
                     unit: "rows/s".to_owned(),
-                    per_s: (13.0 + kind.rate + rates[at][boot][repeat]).exp(),
+                    ln: 13.0 + kind.rate + rates[at][boot][repeat],
+                    ..FleetFigure::default()
                 };
                 fleet.studies.push(FleetStudy {
                     kind: name.clone(),
@@ -270,7 +271,7 @@ fn an_odd_machine_is_named_and_others_are_not() {
             .map(|_| {
                 let mut fleet = fleet(&two(0.0, 0.0, 1.0), &mut random);
                 for study in fleet.studies.iter_mut().filter(|study| study.node == "kind-0.2") {
-                    study.rates.iter_mut().for_each(|rate| rate.per_s *= 1.0 - by);
+                    study.rates.iter_mut().for_each(|rate| rate.ln += (1.0 - by).ln());
                 }
                 let named = judge(&fleet).odd_machines;
                 let is_it = |node: &str| node == "kind-0.2";

@@ -99,13 +99,13 @@ fn line(truth: &Parameters, cores: u32, noise: Noise) -> Line {
             &|law| law.rate_at(&twice),
         ];
         for (sum, number) in covered.iter_mut().zip(numbers) {
-            let Interval { low, high, .. } = fit.known(number).unwrap();
+            let Interval { low, high, .. } = fit.known("1", number).unwrap();
             let true_value = number(truth);
             // The solver's own precision.
             let slack = 1e-6 * true_value.abs() + 1e-9;
             *sum += f64::from(u8::from(low - slack <= true_value && true_value <= high + slack));
         }
-        let known = fit.known(of_two).unwrap();
+        let known = fit.known("1", of_two).unwrap();
         errors.push((known.mean / of_two(truth) - 1.0).abs());
         widths.push((known.high - known.low) / of_two(truth));
     }
@@ -258,11 +258,11 @@ fn a_series_with_few_points_has_an_interval_that_holds_its_own_truth() {
             sweeps.push(Sweep::of_few(points.cloned().collect()).unwrap());
             let plan = plans(&sweeps).pop().unwrap();
             let fit = Fit::new(&sweeps[others], &plan, draws(study)).unwrap();
-            let rate = fit.known(|law| law.rate_at(&whole)).unwrap();
+            let rate = fit.known("1", |law| law.rate_at(&whole)).unwrap();
             let true_rate = truths[others].rate_at(&whole);
             covered += f64::from(u8::from(rate.low <= true_rate && true_rate <= rate.high));
             let of_two = |law: &Parameters| law.yields.as_ref().unwrap().of_two().unwrap();
-            let known = fit.known(of_two).unwrap();
+            let known = fit.known("1", of_two).unwrap();
             let true_yield = of_two(&truths[others]);
             of_yield += f64::from(u8::from(known.low <= true_yield && true_yield <= known.high));
             widths.push((rate.high - rate.low) / true_rate);
