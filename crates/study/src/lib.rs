@@ -29,6 +29,7 @@ pub mod transaction;
 pub mod version;
 pub mod warmup;
 pub mod worklist;
+pub mod workload;
 
 pub use arm::{Arm, SmtWay};
 pub use boot::Boot;
@@ -45,3 +46,4 @@ pub use plan::{
 };
 pub use study::{Comparison, Design, FIXED_WORK, LongWindows, Role, Stopping, Study, Treatment};
 pub use threadwise_machine::Quota;
+pub use workload::Workload;

@@ -10,9 +10,6 @@ use std::path::PathBuf;
 use crate::command::{self, METRIC_PREFIX, range, split, whole};
 use crate::{OptionValue, Options};
 
-/// Name of the workload.
-pub const WORKLOAD: &str = "worklist";
-
 /// Sampler under which the items of a run are stored: one reading for each, with its position in the list and its name
 /// as the metric, its start and end as the span, and its job as the value.
 pub const SAMPLER: &str = "item";
