@@ -23,7 +23,7 @@ use server_cpus::ServerCpus;
 use std::path::PathBuf;
 use threadwise_machine::CpuSet;
 use threadwise_study::engine::Properties;
-use threadwise_study::{Counters, Options, SessionSlice};
+use threadwise_study::{Counters, Options, SessionSlice, Workload};
 
 /// Why an engine could not do something.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -100,8 +100,8 @@ pub fn missing(engine: &str, why: &str) -> EngineError {
 /// Data to be made once per study, before any treatment.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LoadRequest {
-    /// Workload name.
-    pub workload: String,
+    /// What its sessions do.
+    pub workload: Workload,
     /// Resolved workload options of one treatment.
     pub options: Options,
     /// Engine options.
@@ -212,7 +212,7 @@ pub trait Engine: Send + Sync {
     fn about(&self) -> &'static str;
 
     /// Names of its workloads.
-    fn workloads(&self) -> &'static [&'static str];
+    fn workloads(&self) -> &'static [Workload];
 
     /// Its properties, for planning, measuring and reporting.
     fn properties(&self) -> Properties {

@@ -21,10 +21,7 @@ use crate::guard::BlockUse;
 use crate::neighbours::Neighbours;
 use lane::Lane;
 use threadwise_study::warmup::Warmup;
-use threadwise_study::{Run, RunStatus, Slice};
-
-/// The workload whose data must be cached; others read as they need to.
-const CACHED_READS: &str = "logical-io";
+use threadwise_study::{Run, RunStatus, Slice, Workload};
 
 /// Result of a block.
 #[derive(Debug)]
@@ -58,7 +55,8 @@ pub fn run_block(
     let phases::Done { interrupted, used, notes } = phases::run(input, &mut lanes, means, on_slice);
     let used = used.map(|used| command::without_waits(input.study, used));
     let used = used.map(|used| command::with_server(used, lanes.iter().flat_map(|lane| &lane.slices)));
-    workers::finish_all(input, &mut lanes, input.study.workload == CACHED_READS);
+    // Only these must find their data cached; other workloads read as they need to.
+    workers::finish_all(input, &mut lanes, input.study.workload == Workload::LogicalIo);
     let left = leftovers::end(&leftovers::mark(input.folders, input.plan.block));
     let notes =
         left.into_iter().chain(notes).chain(lanes.iter_mut().flat_map(|lane| lane.notes.drain(..))).collect();

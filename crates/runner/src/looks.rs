@@ -207,7 +207,7 @@ mod tests {
         assert_eq!([(1, 2), (2, 1)].map(|(at, looks)| looking.next_during(at, looks, ms(50))), [None, None]);
         looking.changes = Changes { alone: [3].into(), shared: [3, 4].into() };
         assert_eq!(looking.first_during(2, 2, ms(5), ms(40)), Some(ms(15)));
-        assert_eq!(looking.first_during(0, ms(0), ms(9_000)), Some(ms(100)));
+        assert_eq!(looking.first_during(0, 0, ms(3), ms(9_000)), Some(ms(3)));
         assert_eq!(looking.next_during(0, 1, ms(9_000)), Some(ms(100)));
         looking.took_ns = 1_000_000;
         assert_eq!(looking.next_during(0, 1, ms(9_000)), Some(ms(500)));

@@ -27,7 +27,7 @@ use threadwise_machine::Topology;
 use threadwise_probe::bench::ProbeError;
 use threadwise_smt::Live;
 use threadwise_store::{EndState, Store, StoreError};
-use threadwise_study::{BlockPlan, Role, Run, RunStatus, Slice, plan_block, plan_long_block, tpch};
+use threadwise_study::{BlockPlan, Role, Run, RunStatus, Slice, Workload, plan_block, plan_long_block};
 
 /// Called for every slice of a block: the study's observer, the slice's number in the block, its treatment, the
 /// slice.
@@ -231,7 +231,7 @@ impl Driver<'_> {
         let folders = self.places.folders();
         let allowed = self.topology.allowed();
         let queries = match &self.settings.queries {
-            Some(settings) if self.study.workload == tpch::WORKLOAD => {
+            Some(settings) if self.study.workload == Workload::Tpch => {
                 Some(queries::prepare(&self.study, settings, &allowed, folders, self.stop, self.observer)?)
             }
             _ => None,

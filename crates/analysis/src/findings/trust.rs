@@ -16,15 +16,14 @@ use crate::parts::Parts;
 use crate::validity::{self, Counts};
 use crate::warmups::TreatmentWarmup;
 use crate::words::{finding, list, plus_minus, share, shortened};
-use crate::workload::reads_cached;
 use crate::{Answer, Covariates, Estimate, Finding, TreatmentSummary};
 use std::collections::BTreeMap;
 use threadwise_document::numbers::{self, counted, set_percent};
 use threadwise_document::{Prose, prose};
 use threadwise_statistics::median;
-use threadwise_study::OptionValue;
 use threadwise_study::load::StudyFile;
 use threadwise_study::study::MIN_BLOCKS;
+use threadwise_study::{OptionValue, Workload};
 
 /// The preset that sweeps cached reads.
 const SWEEP: &str = "session-sweep";
@@ -372,7 +371,7 @@ fn no_latency(facts: &Facts<'_>) -> Option<String> {
 
 /// Whether cached reads come with updates.
 fn writes(facts: &Facts<'_>) -> Option<String> {
-    if !reads_cached(facts.study) {
+    if facts.study.workload != Workload::LogicalIo {
         return None;
     }
     let updates = |value: &OptionValue| match value {
@@ -407,7 +406,7 @@ pub fn next(facts: &Facts<'_>, sweeps: &[Sweep<'_>]) -> Option<Prose> {
     // The preset sweeps cached reads: for another workload it would show nothing.
     let study = facts.study;
     let is_its_own = |file: StudyFile| file.engine() == study.engine;
-    (!swept && reads_cached(study)).then(|| match study.engine.as_str() {
+    (!swept && study.workload == Workload::LogicalIo).then(|| match study.engine.as_str() {
         _ if StudyFile::preset(SWEEP).is_ok_and(is_its_own) => prose!("`threadwise run {}`", SWEEP),
         _ if study.engine_options.contains_key("url") => {
             prose!("`threadwise run {}` with the same `--engine`", SWEEP)

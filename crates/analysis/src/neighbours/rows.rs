@@ -4,7 +4,7 @@
 use crate::looks::states::{Judged, LookedAt};
 use std::collections::BTreeMap;
 use threadwise_study::look::follow::Share;
-use threadwise_study::{Moment, OptionValue, Study, tpch};
+use threadwise_study::{Moment, OptionValue, Study};
 
 /// A session in a slice, or a query or whole run.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -221,7 +221,7 @@ fn threads(options: &BTreeMap<String, OptionValue>) -> usize {
 
 /// Whether a slice is one query or one whole run, as none is like the next.
 fn is_of_wholes(study: &Study) -> bool {
-    study.runs_whole() || study.workload == tpch::WORKLOAD
+    !study.workload.is_sliced()
 }
 
 /// Observations of the treatments for which `is_of` holds; looks during slices are those of all treatments. `slices` are in

@@ -3,11 +3,11 @@
 
 use crate::cpus::{CpuRow, Cpus, PackageRow, TreatmentCpus, Use};
 use crate::estimate::ROWS_PER_JOULE;
-use crate::workload::Nouns;
 use crate::{Facts, Interval};
 use std::collections::{BTreeMap, BTreeSet};
 use threadwise_document::numbers::{counted, value};
 use threadwise_document::{Block, Cell, Column, Fold, Prose, Row, Section, Shown, Table, prose};
+use threadwise_study::workload::Nouns;
 
 /// Most rows of a treatment on the page, and of all treatments in one table. JSON has all.
 const MAX_ROWS: usize = 64;

@@ -154,7 +154,7 @@ fn study(rounds: u32, blocks: u32) -> Study {
         engine: "simulated".to_owned(),
         engine_properties: Some(Properties { simulated: true, ..Properties::default() }),
         engine_options: Options::new(),
-        workload: "logical-io".to_owned(),
+        workload: "logical-io".into(),
         treatments,
         comparisons,
         design: Design {

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use threadwise_engine::{EngineError, LoadRequest};
 use threadwise_study::OptionValue;
-use threadwise_study::worklist::{WORKLOAD, WorklistOptions};
+use threadwise_study::Workload;
+use threadwise_study::worklist::WorklistOptions;
 
 use crate::error::{ENGINE, refuse};
 use crate::plan::Step;
@@ -27,8 +28,8 @@ impl Asked {
     /// # Errors
     /// The first option that is unknown or impossible, or a program that is missing.
     pub fn read(request: &LoadRequest) -> Result<Self, EngineError> {
-        if request.workload != WORKLOAD {
-            let why = format!("{ENGINE} cannot do '{}'; it can do: {WORKLOAD}", request.workload);
+        if request.workload != Workload::WorkList {
+            let why = format!("{ENGINE} cannot do '{}'; it can do: {}", request.workload, Workload::WorkList);
             return Err(refuse("workload", why));
         }
         let bin = bin(request)?;

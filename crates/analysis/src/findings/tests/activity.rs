@@ -15,7 +15,7 @@ fn with_counters(runs: &mut [Run], treatment: &str, named: &[(&str, u64)]) {
 
 fn insert_study() -> (Study, Vec<Run>) {
     let (mut study, runs) = small_study();
-    study.workload = "insert".to_owned();
+    study.workload = "insert".into();
     study.engine = "postgres".to_owned();
     (study, runs)
 }
@@ -213,6 +213,6 @@ fn waiting_for_a_disk_is_not_half_busy() {
         findings.iter().any(|finding| finding.kind == "capacity")
     };
     assert!(verdict_of(&study, 30), "cached reads never wait");
-    study.workload = "insert".to_owned();
+    study.workload = "insert".into();
     assert_eq!((verdict_of(&study, 30), verdict_of(&study, 97)), (false, true));
 }
