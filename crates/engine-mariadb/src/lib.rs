@@ -23,6 +23,7 @@ mod workload;
 
 use std::path::Path;
 use threadwise_engine::connections::Limit;
+use threadwise_engine::notes;
 use threadwise_engine::servers::{self, Home, Process, StudyServer, TreatmentServer, identity};
 use threadwise_engine::{
     Address, DELAYED_DURABILITY, DURABLE_COMMITS, Engine, EngineError, Keeper, KnownBy, LoadRequest, Loaded,
@@ -164,8 +165,7 @@ impl Engine for Mariadb {
                     &servers::suffix(load, workload.changes_data()),
                     (false, managed.waits),
                 )?;
-                let notes =
-                    vec!["memory placed earlier: one server for the study (restart=study)".to_owned()];
+                let notes = vec![notes::memory_placed_earlier("one server for the study (restart=study)")];
                 let flush = Some(workload.flush_at_commit().unwrap_or(1));
                 Ok(Box::new(MariadbRunning::new(Box::new(at_work), Under::Study, request, flush, notes)))
             }

@@ -9,6 +9,7 @@ pub mod connections;
 pub mod engines;
 mod known_by;
 pub mod latency;
+pub mod notes;
 mod point;
 pub mod protocol;
 pub mod server_cpus;
@@ -23,7 +24,7 @@ use server_cpus::ServerCpus;
 use std::path::PathBuf;
 use threadwise_machine::CpuSet;
 use threadwise_study::engine::Properties;
-use threadwise_study::{Counters, Options, SessionSlice, Workload};
+use threadwise_study::{Counters, Note, Options, SessionSlice, Workload};
 
 /// Why an engine could not do something.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -193,8 +194,8 @@ pub struct Standing {
     /// Every thread outside of the worker that works for the treatment: sessions first, then service
     /// threads. The runner reads their masks back and counts their CPU time for the treatment.
     pub placed: Vec<Placed>,
-    /// One line each, such as `server not pinned: it runs on another machine`.
-    pub notes: Vec<String>,
+    /// Such as `server not pinned: it runs on another machine`.
+    pub notes: Vec<Note>,
 }
 
 /// An engine: loads data and starts for a treatment.

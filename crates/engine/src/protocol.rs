@@ -165,6 +165,9 @@ pub enum Reply {
         /// Notes for the report.
         #[serde(default, deserialize_with = "limits::notes")]
         notes: Vec<String>,
+        /// What each of them means to a report ([`threadwise_study::NoteCode`]); empty if none means anything.
+        #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "limits::notes")]
+        note_codes: Vec<String>,
     },
     /// A slice is over; all sessions are parked again.
     Slice {

@@ -135,7 +135,7 @@ pub fn write(path: &Path, study: &Study, topology: &Topology) -> Result<(), Stri
         }
         store.block_complete(plan.block, 0, began_s + 90.0).map_err(failed)?;
     }
-    store.note(&format!("the data is in the cache {DECEPTIVE}")).map_err(failed)?;
+    store.note(format!("the data is in the cache {DECEPTIVE}")).map_err(failed)?;
     let hashes: Vec<String> =
         store.boots().map_err(failed)?.into_iter().filter_map(|boot| boot.machine_hash).collect();
     store.finish(EndState::Complete).map_err(failed)?;

@@ -21,7 +21,7 @@ use crate::guard::BlockUse;
 use crate::neighbours::Neighbours;
 use lane::Lane;
 use threadwise_study::warmup::Warmup;
-use threadwise_study::{Run, RunStatus, Slice, Workload};
+use threadwise_study::{Note, Run, RunStatus, Slice, Workload};
 
 /// Result of a block.
 #[derive(Debug)]
@@ -37,7 +37,7 @@ pub struct Output {
     /// Seconds of measuring those, which other blocks do not spend.
     pub warmup_s: f64,
     /// Notes of engines at their start.
-    pub notes: Vec<String>,
+    pub notes: Vec<Note>,
 }
 
 /// Runs a block. `on_slice` is called for every slice that was taken or left out: its number in the
@@ -58,8 +58,12 @@ pub fn run_block(
     // Only these must find their data cached; other workloads read as they need to.
     workers::finish_all(input, &mut lanes, input.study.workload == Workload::LogicalIo);
     let left = leftovers::end(&leftovers::mark(input.folders, input.plan.block));
-    let notes =
-        left.into_iter().chain(notes).chain(lanes.iter_mut().flat_map(|lane| lane.notes.drain(..))).collect();
+    let notes = left
+        .into_iter()
+        .map(Note::from)
+        .chain(notes)
+        .chain(lanes.iter_mut().flat_map(|lane| lane.notes.drain(..)))
+        .collect();
     let warmups = lanes.iter().map(|lane| lane.warmup.clone()).collect();
     let runs = lanes.into_iter().map(|lane| run_of(input, lane)).collect();
     Output { runs, interrupted, used, warmups, warmup_s, notes }

@@ -16,6 +16,7 @@ pub mod instance;
 pub mod kernels;
 pub mod load;
 pub mod look;
+pub mod note;
 pub mod observation;
 mod option;
 pub mod parallel;
@@ -36,6 +37,7 @@ pub use boot::Boot;
 pub use external::External;
 pub use instance::Instance;
 pub use look::{Alone, CpuLook, Look, Moment, PairLook, SliceLook};
+pub use note::{Note, NoteCode};
 pub use observation::{
     Answer, Counters, CpuTimes, CpuTimesSum, ItemSpan, QueryExecution, Reading, Run, RunStatus, SessionSlice,
     Slice, main_sessions, operator_and_estimates, without_estimates,

@@ -23,7 +23,7 @@ use threadwise_document::{Prose, prose};
 use threadwise_statistics::median;
 use threadwise_study::load::StudyFile;
 use threadwise_study::study::MIN_BLOCKS;
-use threadwise_study::{OptionValue, Workload};
+use threadwise_study::{Note, NoteCode, OptionValue, Workload};
 
 /// The preset that sweeps cached reads.
 const SWEEP: &str = "session-sweep";
@@ -82,21 +82,21 @@ pub fn declared_wrongly(hardware: &Hardware) -> Option<Finding> {
 }
 
 /// What the notes say of a server that was not on its placement: not bound at all, or with memory from before.
-pub fn not_placed(notes: &[String]) -> Option<Finding> {
-    let with = |words: &str| -> Vec<String> {
-        let matching = notes.iter().filter(|note| note.contains(words));
-        matching.map(|note| note.trim().trim_end_matches('.').to_owned()).collect()
+pub fn not_placed(notes: &[Note]) -> Option<Finding> {
+    let with = |code: &NoteCode| -> Vec<String> {
+        let matching = notes.iter().filter(|note| note.code == *code);
+        matching.map(|note| note.text.trim().trim_end_matches('.').to_owned()).collect()
     };
     let clauses = [
         (
-            "server not pinned",
+            NoteCode::NotPlaced,
             "so placements say nothing about the server: ratios between them are due to its clients or to chance",
         ),
-        ("memory placed earlier", "so ratios show where threads run, on memory that was placed before"),
+        (NoteCode::MemoryPlacedEarlier, "so ratios show where threads run, on memory that was placed before"),
     ];
     let sentences: Vec<Prose> = clauses
         .iter()
-        .map(|(mark, meaning)| (with(mark), meaning))
+        .map(|(code, meaning)| (with(code), meaning))
         .filter(|(clause, _)| !clause.is_empty())
         .map(|(clause, meaning)| prose!("{}, {}.", shortened(&clause), *meaning))
         .enumerate()

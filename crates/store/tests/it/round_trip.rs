@@ -104,7 +104,7 @@ fn everything_comes_back() {
     assert_eq!(store.study(), &made::study());
     assert_eq!(store.topology(), &made::topology());
     assert_eq!(store.versions(), &made::versions());
-    assert_eq!(store.notes().unwrap(), ["a note\nof two lines"]);
+    assert_eq!(store.notes().unwrap(), ["a note\nof two lines".into()]);
     assert_eq!(store.state().unwrap(), EndState::Complete);
     assert_eq!(store.planned_blocks().unwrap(), Some(12));
     assert_eq!(store.complete_blocks().unwrap(), [0]);
@@ -418,7 +418,7 @@ fn as_version_1(path: &Path, cpus: u32) {
     let plain = rusqlite::Connection::open(path).unwrap();
     plain
         .execute_batch(
-            "DROP TABLE block_boots; DROP TABLE boots; DELETE FROM meta WHERE key = 'salt';
+            "DROP TABLE note_codes; DROP TABLE block_boots; DROP TABLE boots; DELETE FROM meta WHERE key = 'salt';
              DROP TABLE session_pieces; DROP TABLE long_blocks; DROP TABLE look_tests; DROP TABLE look_cpus; DROP TABLE look_pairs; DROP TABLE looks;
              DROP TABLE other_cpus; DROP TABLE other_cpu_times; PRAGMA user_version = 1",
         )
@@ -495,7 +495,8 @@ fn documented_queries_work() {
         include_str!("../../src/schema_3.sql"),
         include_str!("../../src/schema_4.sql"),
         include_str!("../../src/schema_5.sql"),
-        include_str!("../../src/schema_6.sql")
+        include_str!("../../src/schema_6.sql"),
+        include_str!("../../src/schema_7.sql")
     );
     for table in schema.lines().filter_map(|line| line.strip_prefix("CREATE TABLE ")) {
         let name = table.split(' ').next().unwrap();

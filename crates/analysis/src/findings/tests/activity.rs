@@ -1,7 +1,7 @@
 //! What is reported of waits, locks, clients, fixed work and inserts.
 
 use super::*;
-use threadwise_study::Counters;
+use threadwise_study::{Counters, Note, NoteCode};
 
 /// Gives every run of a treatment counters of no session, with a little wobble from block to block.
 fn with_counters(runs: &mut [Run], treatment: &str, named: &[(&str, u64)]) {
@@ -172,11 +172,14 @@ fn a_server_that_was_not_pinned_is_reported_first() {
     let topology = machine(1, 2, 1);
     let analysis = analyse_on(&study, Some(&topology), &runs, 1.0);
     let notes = [
-        "server not pinned: it runs on another machine".to_owned(),
-        "loaded 200000 rows".to_owned(),
-        "memory placed earlier: one server for the study (restart=study)".to_owned(),
+        Note::new(NoteCode::NotPlaced, "server not pinned: it runs on another machine"),
+        Note::from("loaded 200000 rows"),
+        Note::new(
+            NoteCode::MemoryPlacedEarlier,
+            "memory placed earlier: one server for the study (restart=study)",
+        ),
     ];
-    let noted = |notes: &[String]| verdict(&Facts { notes, ..Facts::new(&study, &topology, &analysis) });
+    let noted = |notes: &[Note]| verdict(&Facts { notes, ..Facts::new(&study, &topology, &analysis) });
     let findings = noted(&notes);
     assert_eq!(
         findings[0].text(),

@@ -23,7 +23,7 @@ use threadwise_engine::{
 };
 use threadwise_process::room::server_memory_bytes;
 use threadwise_reload::firebird::header::Header;
-use threadwise_study::Workload;
+use threadwise_study::{Note, Workload};
 
 use super::opened::{EACH_A_PROGRAM, OpenSession, Opened};
 use super::session::Tally;
@@ -195,7 +195,10 @@ impl Running for Transactions {
     }
 
     fn standing(&self) -> Result<Standing, EngineError> {
-        Ok(Standing { placed: self.open.placed(), notes: self.notes.clone() })
+        Ok(Standing {
+            placed: self.open.placed(),
+            notes: self.notes.iter().map(|note| Note::from(note.as_str())).collect(),
+        })
     }
 
     fn finish(&self) -> Result<(), EngineError> {

@@ -48,7 +48,7 @@ pub fn fixture(blocks: u32, options: &[(&str, &str)]) -> Fixture {
         TREATMENTS[2..].iter().map(|(name, ..)| comparison(name, &["alone", "alone'"], "baseline"));
     study.comparisons = compared.chain([comparison("all", &["two"], "smt-whole")]).collect();
     fixture.runs = runs(blocks);
-    (fixture.topology, fixture.notes) = (topology(), vec!["memory by rusage".to_owned()]);
+    (fixture.topology, fixture.notes) = (topology(), vec!["memory by rusage".into()]);
     looked_at(fixture)
 }
 

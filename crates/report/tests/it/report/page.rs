@@ -71,7 +71,7 @@ pub fn hostile() -> Fixture {
     fixture.topology.limits.quota_source = Some(HOSTILE.replace('\0', "").into());
     fixture.topology.kinds.iter_mut().for_each(|kind| kind.name = HOSTILE.to_owned());
     fixture.topology.kinds.push(fixture.topology.kinds[0].clone());
-    fixture.notes.push(HOSTILE.to_owned());
+    fixture.notes.push(HOSTILE.into());
     fixture.source = HOSTILE.to_owned();
     let probed = hostile_probe();
     (fixture.probe, fixture.hardware) = (Some(probed.probe), Some(probed.hardware));

@@ -1,6 +1,6 @@
 //! From arguments to a job: everything that can be refused is refused here, before a file is created.
 
-use super::boots::{self, NOT_PROBED};
+use super::boots;
 use super::bound::{self, Decided};
 use super::external::{self, Before, Due};
 use super::program::{self, Program};
@@ -24,7 +24,9 @@ use threadwise_study::asked::Asked;
 use threadwise_study::engine::AFFINITY;
 use threadwise_study::external::Part;
 use threadwise_study::load::{Overrides, StudyFile, option_value};
-use threadwise_study::{OptionValue, Options, Quota, Stopping, Study, Workload, plan_block, presets, tpch};
+use threadwise_study::{
+    NoteCode, OptionValue, Options, Quota, Stopping, Study, Workload, plan_block, presets, tpch,
+};
 use threadwise_tpch::TpchOptions;
 
 /// A study that can start.
@@ -235,7 +237,12 @@ impl Job {
             ))
         })?;
         let no_probe = args.measure.no_probe
-            || found.store.notes().map_err(AppError::input)?.iter().any(|note| note == NOT_PROBED);
+            || found
+                .store
+                .notes()
+                .map_err(AppError::input)?
+                .iter()
+                .any(|note| note.code == NoteCode::NotProbed);
         let asked = asked(args, found.store.asked().map_err(AppError::input)?);
         let notes = vec![format!("the same study as {}, which was measured {place}", file.display())];
         let limit = args.measure.budget.map(Duration::from_secs_f64);
