@@ -28,7 +28,7 @@ use crate::{Direction, Estimate, NoiseFloor};
 use figures::{Figures, Table};
 use threadwise_document::numbers::significant;
 use threadwise_statistics::{MeanEstimate, correlation, mean};
-use threadwise_study::command::{self, Better, Each};
+use threadwise_study::command::{self, Better, COMMAND, Each};
 use threadwise_study::{OptionValue, Role, Run, Study, Treatment, Workload};
 use types::NOT_REPORTED;
 
@@ -40,7 +40,7 @@ pub(crate) fn add(analysis: &mut Analysis, setting: &Setting<'_>, observed: &Obs
     }
     let rate = figures::rate(study);
     let table = Table::new(study, observed, runs, rate.as_ref());
-    let texts = study.treatments.iter().filter_map(|treatment| treatment.options.get("command"));
+    let texts = study.treatments.iter().filter_map(|treatment| treatment.options.get(COMMAND));
     let mut commands: Vec<String> = texts.map(OptionValue::to_string).collect();
     commands.dedup();
     let is_per_session =

@@ -23,6 +23,7 @@ use threadwise_document::{Prose, prose};
 use threadwise_statistics::median;
 use threadwise_study::load::StudyFile;
 use threadwise_study::study::MIN_BLOCKS;
+use threadwise_study::worklist::OWN_RECIPE;
 use threadwise_study::{Note, NoteCode, OptionValue, Workload};
 
 /// The preset that sweeps cached reads.
@@ -293,7 +294,7 @@ fn mostly_flagged(blocks: usize, flagged: usize) -> Option<Prose> {
 /// that a recipe does is done by processes of the study, so the rest of the busy time is that of others; a command of
 /// the user may have a server that works for it.
 fn crowd(facts: &Facts<'_>) -> Option<f64> {
-    facts.analysis.worklist.as_ref().filter(|list| list.recipe != "command")?;
+    facts.analysis.worklist.as_ref().filter(|list| list.recipe != OWN_RECIPE)?;
     let cpus = &facts.analysis.commands.as_ref()?.cpus;
     let others = |(summary, cpus): (&TreatmentSummary, &Option<u32>)| {
         let (all, ours) = (summary.metrics.get("busy_share")?, summary.metrics.get(BUSY_CPUS)?);

@@ -5,12 +5,12 @@ use std::path::{Path, PathBuf};
 use threadwise_engine::{EngineError, LoadRequest};
 use threadwise_study::OptionValue;
 use threadwise_study::Workload;
-use threadwise_study::worklist::WorklistOptions;
+use threadwise_study::worklist::{OWN_RECIPE, WorklistOptions};
 
 use crate::error::{ENGINE, refuse};
 use crate::plan::Step;
 use crate::programs::{self, Programs};
-use crate::recipe::{self, Kind, OF_CHECKS, OF_ITEMS, OWN, Recipe};
+use crate::recipe::{self, Kind, OF_CHECKS, OF_ITEMS, Recipe};
 
 /// See the module.
 #[derive(Debug, Clone)]
@@ -111,9 +111,9 @@ fn recipe(options: &WorklistOptions) -> Result<Recipe, EngineError> {
     let values = OF_ITEMS.map(|name| (name, ""));
     recipe::filled(command, &values).map_err(|why| refuse("command", why))?;
     programs::expect_own(command, options.folder.as_deref())?;
-    let step = Step { name: OWN.to_owned(), command: command.clone(), stdin: None };
+    let step = Step { name: OWN_RECIPE.to_owned(), command: command.clone(), stdin: None };
     Ok(Recipe {
-        name: OWN.to_owned(),
+        name: OWN_RECIPE.to_owned(),
         about: "your own command".to_owned(),
         items: Kind::Text,
         programs: Vec::new(),

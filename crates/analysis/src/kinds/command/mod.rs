@@ -20,7 +20,7 @@ use crate::{Estimate, Facts, Finding, TreatmentSummary};
 use sections::{better, place, value};
 use threadwise_document::chart::ChartWords;
 use threadwise_document::{Prose, Section, numbers, prose};
-use threadwise_study::command::{self, Each};
+use threadwise_study::command::{self, COMMAND, Each};
 use threadwise_study::{OptionValue, Role, Study, Treatment, version};
 
 /// The kind.
@@ -413,7 +413,7 @@ pub fn scope(study: &Study) -> String {
 
 /// The first command, cut to a length that fits a sentence.
 pub fn command_words(study: &Study) -> String {
-    let mut all = study.treatments.iter().filter_map(|treatment| treatment.options.get("command"));
+    let mut all = study.treatments.iter().filter_map(|treatment| treatment.options.get(COMMAND));
     cut(&all.next().map(OptionValue::to_string).unwrap_or_default())
 }
 
