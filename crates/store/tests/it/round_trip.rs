@@ -457,7 +457,7 @@ fn a_file_of_version_1_is_read_and_gone_on_with() {
     drop(store);
     let both = Store::open(&path).unwrap().runs().unwrap();
     assert_eq!(both, [read[0].clone(), more]);
-    assert_eq!(fs::read(&path).unwrap()[60..64], [0, 0, 0, 6]);
+    assert_eq!(fs::read(&path).unwrap()[60..64], [0, 0, 0, 7]);
 }
 
 /// The queries of docs/STORE.md work on a file as it is written.
