@@ -20,7 +20,7 @@ from threadwise_oracle_address import Target
 from threadwise_oracle_clock import uncertainty_note
 from threadwise_oracle_failure import failed, is_missing, statement_failed
 from threadwise_oracle_options import Insert, LogicalIo, Tpch, Work
-from threadwise_oracle_place import Places, locate, place
+from threadwise_oracle_place import NotPlaced, Places, locate, place
 from threadwise_oracle_query import QuerySession, ShortSession
 from threadwise_oracle_schema import Loaded
 from threadwise_oracle_server import Connection, fill, numbers, text_of
@@ -113,8 +113,8 @@ class Crew:
         if isinstance(self.work.spec, Tpch):
             notes.append(HINTS_OF_TPCH)
             if self.work.spec.options.dop != 1 and self.places is not None:
-                notes.append("server not pinned: parallel execution servers come from the instance's pool and run "
-                             "where they are; only the coordinators are bound")
+                notes.append(NotPlaced("server not pinned: parallel execution servers come from the instance's pool "
+                                       "and run where they are; only the coordinators are bound"))
         elif self.work.in_server:
             notes.append("loops run inside the server")
             clocks = [session.clock for session in self.sessions if isinstance(session, StepSession)]

@@ -108,6 +108,12 @@ class Places:
                     continue  # it has ended, or threadwise puts it back by the journal
 
 
+class NotPlaced(str):
+    """A note that the server is not on the placement, and why; reports go by its code."""
+
+    code = "not-placed"
+
+
 def place(control: Connection, own: tuple[int | None, str], pids: list[tuple[int | None, str]], cpus: list[set[int]],
           service: set[int], journal_path: str | None) -> tuple[list[dict], Places | None, list[str]]:
     """Binds the sessions' processes, that of the control connection (`own`) and the service processes; all or nothing.
@@ -116,7 +122,7 @@ def place(control: Connection, own: tuple[int | None, str], pids: list[tuple[int
     if not why and journal_path is None:
         why = NO_JOURNAL
     if why:
-        return [], None, [f"server not pinned: {why}"]
+        return [], None, [NotPlaced(f"server not pinned: {why}")]
     try:
         _may_bind(pids[0][0])
         places = Places(Journal(journal_path), service)
@@ -128,7 +134,7 @@ def place(control: Connection, own: tuple[int | None, str], pids: list[tuple[int
         notes = _find_service(control, places)
         places.keep_service()
     except NoJournal as cause:
-        return [], None, [f"server not pinned: {cause}"]
+        return [], None, [NotPlaced(f"server not pinned: {cause}")]
     # They are ours for our slices only, since all treatments share the server.
     placed += [{"name": name.lower(), "pid": pid, "tid": pid, "cpus": ""} for name, pid in places.service_pids]
     return placed, places, notes

@@ -121,7 +121,8 @@ class Worker:
                 tpch.check_found(work.spec, said)
         service = cpu_list(request["service"]) if "service" in request else None
         self.crew = Crew(target, load, work, suffix, said, cpus, service, request["seed"], request.get("journal"))
-        return {"type": "ready", "tids": self.crew.tids(), "placed": self.crew.placed, "notes": self.crew.notes}
+        return {"type": "ready", "tids": self.crew.tids(), "placed": self.crew.placed, "notes": self.crew.notes,
+                "note_codes": [getattr(note, "code", "other") for note in self.crew.notes]}
 
     def _go(self, request: dict) -> dict[str, Any]:
         needed = {"type": str, "sequence": int, "warmup_ns": int, "window_ns": int}

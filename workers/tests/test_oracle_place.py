@@ -39,6 +39,7 @@ class Placement(WithModel):
         ready = self.worker().prepare(load)
         self.assertEqual(ready["placed"], [])
         self.assertIn("server not pinned: it runs on another machine (elsewhere.example)", ready["notes"])
+        self.assertIn("not-placed", ready["note_codes"])
         self.model.host = socket.gethostname() + ".domain.example"
         ready = self.worker().prepare(load)
         self.assertTrue(any("not one of its processes here" in note for note in ready["notes"]), ready)

@@ -17,14 +17,14 @@ use crate::estimate::sides::Sides;
 use crate::estimate::{Digest, FAMILY_SHARE, Observed, ObservedBlock, Rule, THROUGHPUT, paired};
 use crate::setting::Setting;
 use crate::words::{finding, limited, list};
-use crate::workload::Nouns;
 use crate::{Direction, Estimate, Facts, Finding, Interval, Ratio, TreatmentSummary};
 use quantities::{Known, Scale, Test};
 use serde::Serialize;
 use threadwise_document::numbers::counted;
 use threadwise_document::{Block, Cell, Column, ColumnOf, Fold, Prose, Section, Shown, Table, prose};
 use threadwise_statistics::{Association, Tail, arithmetic, association, geometric, holm, mean};
-use threadwise_study::{Comparison, tpch};
+use threadwise_study::Comparison;
+use threadwise_study::workload::Nouns;
 
 /// What changed with the ratios of a study.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -160,7 +160,7 @@ pub(crate) fn changed_with(
         })
     });
     let pairs: Vec<Pair<'_>> = pairs.collect();
-    let not_tested = if study.runs_whole() || study.workload == tpch::WORKLOAD {
+    let not_tested = if !study.workload.is_sliced() {
         Some("whole runs and queries have no rate of slices")
     } else if !pairs.iter().any(Pair::has_difference) {
         Some("no difference of throughput is shown")

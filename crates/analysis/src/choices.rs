@@ -14,7 +14,7 @@ use crate::setting::Setting;
 use crate::shape::Shape;
 use serde::Serialize;
 use threadwise_statistics::MeanEstimate;
-use threadwise_study::{Comparison, Role, Study, Treatment, version, worklist};
+use threadwise_study::{Comparison, Role, Study, Treatment, Workload, version};
 
 /// The choices of a study of rates; none if its runs are whole.
 pub(crate) fn of_rates(setting: &Setting<'_>, observed: &Observed) -> Vec<Choice> {
@@ -242,7 +242,7 @@ pub fn of_commands(study: &Study) -> Vec<Candidates> {
         return Vec::new();
     }
     let is_meant = |one: &Treatment| one.role != Role::BaselineTwin;
-    let is_list = study.workload == worklist::WORKLOAD;
+    let is_list = study.workload == Workload::WorkList;
     let of_group = |group: &&str| {
         let jobs = if is_list { classes(study, group, Axis::Jobs, is_meant) } else { Vec::new() };
         jobs.into_iter().chain(classes(study, group, Axis::Placement, is_meant)).collect::<Vec<_>>()

@@ -67,7 +67,7 @@ impl<'a> StudyLine<'a> {
             name: &study.name,
             engine: &study.engine,
             engine_version: facts.engine_version,
-            workload: &study.workload,
+            workload: study.workload.name(),
             created_utc: facts.created_utc,
             simulated: facts.is_simulated(),
             blocks: facts.analysis.blocks,
@@ -472,7 +472,7 @@ mod tests {
         let (small, large) = (machine(1, 2, 1), machine(1, 4, 1));
         let one = study(&[""], &["P same-package 2"]);
         let mut two = one.clone();
-        (two.workload, two.engine) = ("insert".to_owned(), "simulated".to_owned());
+        (two.workload, two.engine) = ("insert".into(), "simulated".to_owned());
         two.engine_properties = Some(Properties { simulated: true, ..Properties::default() });
         two.treatments[2].sessions = 3;
         two.treatments[0].options.insert("loop".to_owned(), OptionValue::Text("server".to_owned()));
@@ -491,7 +491,7 @@ mod tests {
         let topology = machine(1, 2, 1);
         let one = study(&[""], &["P same-package 2", "O one-cpu 2"]);
         let mut two = one.clone();
-        two.workload = "insert".to_owned();
+        two.workload = "insert".into();
         let mut measured = analyse_on(&one, None, &runs(&[("P", 190_000), ("O", 100_010)]), 1.0);
         measured.noise_floors[0].alarm = Some(crate::estimate::Alarm::Different);
         let nothing = analyse_on(&two, None, &[], 1.0);

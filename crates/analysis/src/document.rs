@@ -21,7 +21,7 @@ pub fn document(facts: &Facts<'_>) -> Document {
     let nouns = kind.nouns(study);
     let engine = format!("{} {}", study.engine, facts.engine_version);
     let data = kind.about(facts).unwrap_or_default();
-    let about = [engine.trim(), &study.workload, &data, facts.created_utc, facts.source];
+    let about = [engine.trim(), study.workload.name(), &data, facts.created_utc, facts.source];
     let mut sections: Vec<_> = external_arms::section(facts).into_iter().collect();
     sections.extend(kind.answers(facts));
     sections.extend(choices::section(facts));

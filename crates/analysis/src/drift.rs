@@ -8,12 +8,12 @@ use crate::estimate::sides::members;
 use crate::estimate::{Observed, ObservedBlock};
 use crate::setting::Setting;
 use crate::words::{MAX_LISTED, finding};
-use crate::workload::Nouns;
 use crate::{Facts, Finding, Interval};
 use serde::Serialize;
 use threadwise_document::chart::LevelChart;
 use threadwise_document::{Block, Cell, Chart, Class, Column, Figure, Prose, Shown, Table, numbers, prose};
 use threadwise_statistics::change_points::{MIN_VALUES, Reference, change_points, levels};
+use threadwise_study::workload::Nouns;
 use threadwise_study::{Role, Run};
 
 /// Drift of a group's baseline.

@@ -7,7 +7,7 @@ use crate::{Analysis, Estimate, NoiseFloor, Ratio, TreatmentSummary};
 use threadwise_document::{Cell, ColumnOf, Prose, Row, Table};
 use threadwise_machine::Topology;
 use threadwise_study::probe::Probe;
-use threadwise_study::{Role, Run, Study};
+use threadwise_study::{Note, Role, Run, Study};
 
 /// The question, the machine, and the results.
 #[derive(Debug, Clone, Copy)]
@@ -23,7 +23,7 @@ pub struct Facts<'a> {
     /// Raw runs of long windows.
     pub long_runs: &'a [Run],
     /// Notes of the store, one per line.
-    pub notes: &'a [String],
+    pub notes: &'a [Note],
     /// Name of the result file.
     pub source: &'a str,
     /// Version of the program that ran the study.

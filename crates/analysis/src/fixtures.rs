@@ -8,6 +8,7 @@ use threadwise_machine::topology::{Core, Group, LogicalCpu, NumaNode};
 use threadwise_machine::{Pin, Topology};
 use threadwise_study::{
     Comparison, CpuTimes, Design, Role, Run, RunStatus, SessionSlice, Slice, Stopping, Study, Treatment,
+    Workload,
 };
 
 /// A ratio, judged by its plain interval and a margin of 3%.
@@ -73,7 +74,7 @@ pub fn study(groups: &[&str], treatments: &[&str]) -> Study {
         engine: "sqlite".to_owned(),
         engine_properties: None,
         engine_options: BTreeMap::new(),
-        workload: "logical-io".to_owned(),
+        workload: Workload::LogicalIo,
         treatments: all,
         comparisons,
         design: Design {

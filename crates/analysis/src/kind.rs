@@ -2,18 +2,17 @@
 
 use crate::Facts;
 use crate::parts::Parts;
-use crate::workload::Nouns;
 use threadwise_document::chart::ChartWords;
 use threadwise_document::{Fact, Prose, Section, numbers};
+use threadwise_study::workload::Nouns;
 use threadwise_study::{Design, Study};
 
 /// A kind of workload. Every kind fills the same places of a report, so that all are read in the same way.
 pub trait Kind: Sync {
-    /// Whether a study is of this kind. The first of `kinds::KINDS` for which it is true is used.
-    fn is(&self, study: &Study) -> bool;
-
     /// Its words for its work.
-    fn nouns(&self, study: &Study) -> Nouns;
+    fn nouns(&self, study: &Study) -> Nouns {
+        study.workload.known().nouns
+    }
 
     /// A metric's name as people and programs read it.
     fn metric_name(&self, _study: &Study, metric: &str) -> String {
@@ -57,8 +56,8 @@ pub trait Kind: Sync {
     }
 
     /// Its rows and what was run, for the verdict's scope, if its findings do not say so.
-    fn scope(&self, _study: &Study) -> Option<String> {
-        None
+    fn scope(&self, study: &Study) -> Option<String> {
+        study.workload.known().unit.map(str::to_owned)
     }
 
     /// What may be compared between studies side by side, and what may not.

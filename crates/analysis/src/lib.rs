@@ -46,7 +46,6 @@ mod verdict;
 pub mod warmups;
 mod words;
 pub mod worklist;
-pub mod workload;
 
 #[cfg(test)]
 mod fixtures;

@@ -15,13 +15,15 @@ use crate::estimate::Observed;
 use crate::setting::Setting;
 use crate::{Analysis, Direction, Estimate, Interval, Ratio};
 use threadwise_statistics::{arithmetic, geometric, mean, t_quantile};
-use threadwise_study::worklist::{MAX_SPANS, SAMPLER, WORKLOAD, WorklistOptions};
-use threadwise_study::{Comparison, Reading, Role, Run, Study, Treatment};
+use threadwise_study::worklist::{MAX_SPANS, SAMPLER, WorklistOptions};
+use threadwise_study::{Comparison, Reading, Role, Run, Study, Treatment, Workload};
 
 /// Adds results of work lists to an analysis that has those of commands.
 pub(crate) fn add(analysis: &mut Analysis, setting: &Setting<'_>, observed: &Observed, runs: &[Run]) {
     let study = setting.study;
-    let Some(commands) = analysis.commands.as_ref().filter(|_| study.workload == WORKLOAD) else { return };
+    let Some(commands) = analysis.commands.as_ref().filter(|_| study.workload == Workload::WorkList) else {
+        return;
+    };
     let mut series = series(analysis, commands, setting, observed, runs);
     let pairs = pairs(study, &analysis.estimates);
     if pairs.iter().any(|pair| pair.kind == "schedule") {

@@ -17,10 +17,9 @@ mod options;
 mod programs;
 mod workload;
 
-use threadwise_engine::workloads::transaction::NAME as TRANSACTION;
 use threadwise_engine::{Address, Engine, EngineError, KnownBy, LoadRequest, Loaded, Running, StartRequest};
-use threadwise_study::Options;
 use threadwise_study::engine::Properties;
+use threadwise_study::{Options, Workload};
 
 use home::Home;
 use options::Own;
@@ -45,8 +44,8 @@ impl Engine for Firebird {
         "Firebird from 3.0 on, embedded: the installed engine inside a program for each session"
     }
 
-    fn workloads(&self) -> &'static [&'static str] {
-        workload::NAMES
+    fn workloads(&self) -> &'static [Workload] {
+        workload::WORKLOADS
     }
 
     /// A block is a page of the databases that it makes.
@@ -70,7 +69,7 @@ impl Engine for Firebird {
     }
 
     fn check(&self, request: &LoadRequest) -> Result<(), EngineError> {
-        if request.workload == TRANSACTION {
+        if request.workload == Workload::Transaction {
             return transaction::check(request);
         }
         Work::parse(request)?;
@@ -78,7 +77,7 @@ impl Engine for Firebird {
     }
 
     fn load(&self, request: &LoadRequest) -> Result<Loaded, EngineError> {
-        if request.workload == TRANSACTION {
+        if request.workload == Workload::Transaction {
             return transaction::load(request);
         }
         let workload = Work::parse(request)?;
@@ -99,7 +98,7 @@ impl Engine for Firebird {
 
     fn start(&self, request: &StartRequest) -> Result<Box<dyn Running>, EngineError> {
         let load = &request.load;
-        if load.workload == TRANSACTION {
+        if load.workload == Workload::Transaction {
             return transaction::start(request);
         }
         let workload = Work::parse(load)?;

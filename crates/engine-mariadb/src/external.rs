@@ -1,6 +1,8 @@
 //! A user's server: finding it, and a treatment in it.
 
+use threadwise_engine::notes;
 use threadwise_engine::{EngineError, Running, StartRequest};
+use threadwise_study::Note;
 
 use crate::Server;
 use crate::connect::target;
@@ -22,8 +24,9 @@ pub(crate) fn find(external: &External) -> Result<(Server, Vec<String>), EngineE
 pub(crate) fn run_external(
     treatment: Box<dyn AtWork>,
     request: &StartRequest,
-    mut notes: Vec<String>,
+    notes: Vec<String>,
 ) -> Box<dyn Running> {
-    notes.push("memory placed earlier: the server is yours and ran before the study".to_owned());
+    let earlier = notes::memory_placed_earlier("the server is yours and ran before the study");
+    let notes = notes.into_iter().map(Note::from).chain([earlier]).collect();
     Box::new(MariadbRunning::new(treatment, Under::External, request, None, notes))
 }

@@ -23,15 +23,15 @@ mod workload;
 
 use std::path::Path;
 use threadwise_engine::connections::Limit;
+use threadwise_engine::notes;
 use threadwise_engine::servers::{self, Home, Process, StudyServer, TreatmentServer, identity};
-use threadwise_engine::workloads::transaction::NAME as TRANSACTION;
 use threadwise_engine::{
     Address, DELAYED_DURABILITY, DURABLE_COMMITS, Engine, EngineError, Keeper, KnownBy, LoadRequest, Loaded,
     Point, Running, StartRequest,
 };
 use threadwise_process::room::server_memory_bytes;
-use threadwise_study::Options;
 use threadwise_study::engine::Properties;
+use threadwise_study::{Options, Workload};
 
 pub use connect::Server;
 use connect::{Target, target};
@@ -64,8 +64,8 @@ impl Engine for Mariadb {
         "MariaDB from 10.5 on: a private server of the installed programs, or yours (mariadb://…)"
     }
 
-    fn workloads(&self) -> &'static [&'static str] {
-        workload::NAMES
+    fn workloads(&self) -> &'static [Workload] {
+        workload::WORKLOADS
     }
 
     /// A block is InnoDB's page.
@@ -87,7 +87,7 @@ impl Engine for Mariadb {
     }
 
     fn check(&self, request: &LoadRequest) -> Result<(), EngineError> {
-        if request.workload == TRANSACTION {
+        if request.workload == Workload::Transaction {
             return transaction::check(request);
         }
         Work::parse(request)?;
@@ -118,7 +118,7 @@ impl Engine for Mariadb {
     fn keep(&self, request: &LoadRequest, connections: u32) -> Result<Option<Box<dyn Keeper>>, EngineError> {
         match options::parse(&request.engine_options)? {
             // It makes nothing that would have to be dropped.
-            _ if request.workload == TRANSACTION => Ok(None),
+            _ if request.workload == Workload::Transaction => Ok(None),
             Which::External(external) => Ok(Some(Box::new(KeptSchema::make(&find(&external)?.0)?))),
             Which::Managed(managed) if managed.restart == Restart::Study => {
                 Ok(Some(Box::new(start_for_study(request, &managed, connections)?)))
@@ -128,7 +128,7 @@ impl Engine for Mariadb {
     }
 
     fn load(&self, request: &LoadRequest) -> Result<Loaded, EngineError> {
-        if request.workload == TRANSACTION {
+        if request.workload == Workload::Transaction {
             return transaction::load(request);
         }
         let workload = Work::parse(request)?;
@@ -148,7 +148,7 @@ impl Engine for Mariadb {
 
     fn start(&self, request: &StartRequest) -> Result<Box<dyn Running>, EngineError> {
         let load = &request.load;
-        if load.workload == TRANSACTION {
+        if load.workload == Workload::Transaction {
             return transaction::start(request);
         }
         let workload = Work::parse(load)?;
@@ -165,8 +165,7 @@ impl Engine for Mariadb {
                     &servers::suffix(load, workload.changes_data()),
                     (false, managed.waits),
                 )?;
-                let notes =
-                    vec!["memory placed earlier: one server for the study (restart=study)".to_owned()];
+                let notes = vec![notes::memory_placed_earlier("one server for the study (restart=study)")];
                 let flush = Some(workload.flush_at_commit().unwrap_or(1));
                 Ok(Box::new(MariadbRunning::new(Box::new(at_work), Under::Study, request, flush, notes)))
             }

@@ -2,9 +2,10 @@
 
 use mysql::prelude::Queryable;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use threadwise_engine::notes;
 use threadwise_engine::servers::{Rights, TreatmentServer};
 use threadwise_engine::{EngineError, Running, Session, SessionRequest, Standing, StartRequest, Window};
-use threadwise_study::{Counters, SessionSlice};
+use threadwise_study::{Counters, Note, SessionSlice};
 
 use crate::error::query;
 use crate::managed::Setup;
@@ -34,7 +35,7 @@ pub(crate) struct MariadbRunning {
     shared: bool,
     /// The server's threads, once they have been bound.
     bound: Mutex<Option<Known>>,
-    notes: Vec<String>,
+    notes: Vec<Note>,
 }
 
 impl MariadbRunning {
@@ -44,7 +45,7 @@ impl MariadbRunning {
         under: Under,
         request: &StartRequest,
         flush_at_commit: Option<u8>,
-        notes: Vec<String>,
+        notes: Vec<Note>,
     ) -> Self {
         let external = matches!(under, Under::External);
         let shared = !matches!(under, Under::Treatment(_));
@@ -115,11 +116,11 @@ impl Running for MariadbRunning {
                 placed
             }
             Err(why) => {
-                notes.push(format!("server not pinned: {why}"));
+                notes.push(notes::not_pinned(why));
                 Vec::new()
             }
         };
-        notes.extend(self.treatment.standing()?);
+        notes.extend(self.treatment.standing()?.into_iter().map(Note::from));
         Ok(Standing { placed, notes })
     }
 

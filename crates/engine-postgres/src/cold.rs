@@ -19,7 +19,7 @@ use threadwise_engine::{
     EngineError, LoadRequest, Loaded, Placed, Running, Session, SessionRequest, Standing, StartRequest,
     Window,
 };
-use threadwise_study::{Counters, SessionSlice};
+use threadwise_study::{Counters, Note, SessionSlice};
 
 use crate::cluster::{Cluster, Programs};
 use crate::error::{failed, refuse};
@@ -52,7 +52,7 @@ pub struct Cold {
     suffix: String,
     programs: Programs,
     home: Home,
-    notes: Vec<String>,
+    notes: Vec<Note>,
     seat: Seat,
     live: Mutex<Option<Live>>,
 }
@@ -178,7 +178,7 @@ impl Cold {
         let mut cold = Self { request, suffix, programs, home, notes, seat, live };
         cold.begin()?;
         if let Some(Live { at_work, .. }) = &*lock(&cold.live) {
-            cold.notes = [METHOD, PLACES].into_iter().map(str::to_owned).collect();
+            cold.notes = [METHOD, PLACES].into_iter().map(Note::from).collect();
             cold.notes.extend(at_work.standing()?.notes);
         }
         cold.end()?;

@@ -29,8 +29,8 @@ use threadwise_engine::{
     StartRequest,
 };
 use threadwise_process::room::server_memory_bytes;
-use threadwise_study::Options;
 use threadwise_study::engine::Properties;
+use threadwise_study::{Options, Workload};
 
 use cluster::{Cluster, Programs};
 pub use connect::Server;
@@ -59,8 +59,8 @@ impl Engine for Postgres {
         "PostgreSQL 11 or newer: a private cluster of the installed programs, or your server by its URL"
     }
 
-    fn workloads(&self) -> &'static [&'static str] {
-        workload::NAMES
+    fn workloads(&self) -> &'static [Workload] {
+        workload::WORKLOADS
     }
 
     /// A block is 8 KiB unless the server was built otherwise; bytes of TPC-H are those of PostgreSQL 15.

@@ -2,12 +2,13 @@
 //! and stops.
 
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use threadwise_engine::notes;
 use threadwise_engine::servers::TreatmentServer;
 use threadwise_engine::{
     EngineError, Placed, Running, Session, SessionRequest, Standing, StartRequest, Window,
 };
 use threadwise_machine::CpuSet;
-use threadwise_study::{Counters, SessionSlice};
+use threadwise_study::{Counters, Note, SessionSlice};
 
 use crate::cluster::Programs;
 use crate::connect::Server;
@@ -24,7 +25,7 @@ pub struct AtWork {
     sessions: Vec<CpuSet>,
     /// The logical CPUs of all sessions together.
     placement: CpuSet,
-    notes: Vec<String>,
+    notes: Vec<Note>,
     /// The server's service processes, once the sessions are open.
     services: OnceLock<Vec<(String, u32)>>,
     treatment_server: Mutex<Option<TreatmentServer<Programs>>>,
@@ -51,15 +52,14 @@ impl AtWork {
             placing.expect_workers_in(&placement)?;
         }
         let mut notes = Vec::new();
-        match (&treatment_server, ours) {
-            (Some(_), _) => {}
-            (None, true) => {
-                notes.push("memory placed earlier: one server for the study (restart=study)".into())
-            }
-            (None, false) => notes.push("memory placed earlier: the server was running before".into()),
-        }
+        let earlier = match (&treatment_server, ours) {
+            (Some(_), _) => None,
+            (None, true) => Some("one server for the study (restart=study)"),
+            (None, false) => Some("the server was running before"),
+        };
+        notes.extend(earlier.map(notes::memory_placed_earlier));
         if let Some(why) = placing.refusal() {
-            notes.push(format!("server not pinned: {why}"));
+            notes.push(notes::not_pinned(why));
         }
         let sessions = request.sessions.clone();
         let (service, services, treatment_server) =
@@ -152,7 +152,8 @@ impl Running for AtWork {
             // Its processes may not be on this machine.
             placed.clear();
         }
-        let notes = self.notes.iter().cloned().chain(self.treatment.notes()).collect();
+        let notes =
+            self.notes.iter().cloned().chain(self.treatment.notes().into_iter().map(Note::from)).collect();
         Ok(Standing { placed, notes })
     }
 

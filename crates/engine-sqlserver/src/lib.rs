@@ -15,12 +15,11 @@ mod tpch_options;
 mod url;
 mod work;
 
-use threadwise_engine::workloads::{insert, logical_io, tpch};
 use threadwise_engine::{
     Address, Engine, EngineError, KnownBy, LoadRequest, Loaded, Running, StartRequest, Trial,
 };
-use threadwise_study::Options;
 use threadwise_study::engine::Properties;
+use threadwise_study::{Options, Workload};
 
 #[cfg(feature = "client")]
 pub use client::{Client, WATCHDOG, hear_messages, watch};
@@ -29,7 +28,7 @@ pub use client::{Client, WATCHDOG, hear_messages, watch};
 const ENGINE: &str = "sqlserver";
 
 /// Workloads of this engine.
-const WORKLOADS: &[&str] = &[logical_io::NAME, insert::NAME, tpch::NAME];
+const WORKLOADS: &[Workload] = &[Workload::LogicalIo, Workload::Insert, Workload::Tpch];
 
 /// The point of `threadwise check` for tables in memory.
 const IN_MEMORY: &str = "tables in memory";
@@ -62,7 +61,7 @@ impl Engine for Sqlserver {
         "SQL Server from 2014 on: yours (sqlserver://…), by the program threadwise-engine-sqlserver"
     }
 
-    fn workloads(&self) -> &'static [&'static str] {
+    fn workloads(&self) -> &'static [Workload] {
         WORKLOADS
     }
 
@@ -102,7 +101,7 @@ impl Engine for Sqlserver {
 
     fn trials(&self) -> &'static [Trial] {
         &[Trial {
-            workload: insert::NAME,
+            workload: Workload::Insert,
             preset: "concurrent-inserts",
             settings: &["storage=memory-optimised", "durability=full", "seed_rows=1000"],
             needs: Some(IN_MEMORY),
@@ -110,8 +109,8 @@ impl Engine for Sqlserver {
     }
 
     fn check(&self, request: &LoadRequest) -> Result<(), EngineError> {
-        match request.workload.as_str() {
-            tpch::NAME => tpch_options::parse(request).map(drop)?,
+        match request.workload {
+            Workload::Tpch => tpch_options::parse(request).map(drop)?,
             _ => work::Work::parse(request).map(drop)?,
         }
         url::parse(&options::parse(&request.engine_options)?.url).map(drop)

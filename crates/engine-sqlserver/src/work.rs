@@ -1,10 +1,10 @@
 //! Workloads and their options, checked without a server.
 
-use threadwise_engine::workloads::insert::{Insert, NAME as INSERT, Table};
-use threadwise_engine::workloads::logical_io::{LogicalIo, NAME as LOGICAL_IO};
-use threadwise_engine::workloads::options::{Loop, place_of_loop, refuse, whole, word};
+use threadwise_engine::workloads::insert::{Insert, Table};
+use threadwise_engine::workloads::logical_io::LogicalIo;
+use threadwise_engine::workloads::options::{Loop, no_workload, place_of_loop, refuse, whole, word};
 use threadwise_engine::{EngineError, LoadRequest};
-use threadwise_study::Options;
+use threadwise_study::{Options, Workload};
 
 /// Bytes of a page.
 pub(crate) const PAGE_BYTES: u64 = 8192;
@@ -41,7 +41,10 @@ impl Inserts {
         let buckets = whole(options, "buckets", 1, MAX_BUCKETS)?;
         if !in_memory {
             if buckets.is_some() {
-                let why = format!("it is for an index of {INSERT} in memory: --set storage=memory-optimised");
+                let why = format!(
+                    "it is for an index of {} in memory: --set storage=memory-optimised",
+                    Workload::Insert
+                );
                 return Err(refuse("buckets", why));
             }
             if spec.table == Table::Unlogged {
@@ -93,15 +96,15 @@ impl Work {
             return Err(refuse("sessions", "0 sessions; at least 1 is needed".into()));
         }
         let place = place_of_loop(&load.options)?;
-        let spec = match load.workload.as_str() {
-            LOGICAL_IO => {
+        let spec = match &load.workload {
+            Workload::LogicalIo => {
                 let spec = LogicalIo::parse(&load.options)?;
                 if place == Loop::Server {
                     check_pause(&spec)?;
                 }
                 Spec::LogicalIo(spec)
             }
-            INSERT => {
+            Workload::Insert => {
                 let inserts = Inserts::parse(&load.options)?;
                 if inserts.is_batch() && place == Loop::Client {
                     let why = "0 (all rows of a session in one atomic block) needs a loop inside the server";
@@ -109,10 +112,7 @@ impl Work {
                 }
                 Spec::Insert(inserts)
             }
-            other => {
-                let why = format!("sqlserver has no '{other}'; it has: {}", crate::WORKLOADS.join(", "));
-                return Err(refuse("workload", why));
-            }
+            other => return Err(no_workload("sqlserver", other, crate::WORKLOADS)),
         };
         Ok(Self { spec, place })
     }

@@ -9,6 +9,7 @@ pub mod connections;
 pub mod engines;
 mod known_by;
 pub mod latency;
+pub mod notes;
 mod point;
 pub mod protocol;
 pub mod server_cpus;
@@ -23,7 +24,7 @@ use server_cpus::ServerCpus;
 use std::path::PathBuf;
 use threadwise_machine::CpuSet;
 use threadwise_study::engine::Properties;
-use threadwise_study::{Counters, Options, SessionSlice};
+use threadwise_study::{Counters, Note, Options, SessionSlice, Workload};
 
 /// Why an engine could not do something.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -100,8 +101,8 @@ pub fn missing(engine: &str, why: &str) -> EngineError {
 /// Data to be made once per study, before any treatment.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LoadRequest {
-    /// Workload name.
-    pub workload: String,
+    /// What its sessions do.
+    pub workload: Workload,
     /// Resolved workload options of one treatment.
     pub options: Options,
     /// Engine options.
@@ -193,8 +194,8 @@ pub struct Standing {
     /// Every thread outside of the worker that works for the treatment: sessions first, then service
     /// threads. The runner reads their masks back and counts their CPU time for the treatment.
     pub placed: Vec<Placed>,
-    /// One line each, such as `server not pinned: it runs on another machine`.
-    pub notes: Vec<String>,
+    /// Such as `server not pinned: it runs on another machine`.
+    pub notes: Vec<Note>,
 }
 
 /// An engine: loads data and starts for a treatment.
@@ -212,7 +213,7 @@ pub trait Engine: Send + Sync {
     fn about(&self) -> &'static str;
 
     /// Names of its workloads.
-    fn workloads(&self) -> &'static [&'static str];
+    fn workloads(&self) -> &'static [Workload];
 
     /// Its properties, for planning, measuring and reporting.
     fn properties(&self) -> Properties {

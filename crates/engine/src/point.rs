@@ -1,5 +1,7 @@
 //! What a server allows a login to do: a line of `threadwise check`.
 
+use threadwise_study::Workload;
+
 /// The point of inserts with `durability=full`: commits that wait for the log.
 pub const DURABLE_COMMITS: &str = "durable commits";
 /// The point of inserts with `durability=relaxed`.
@@ -29,10 +31,10 @@ impl Point {
 }
 
 /// A small study that `threadwise check` tries.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Trial {
     /// Workload.
-    pub workload: &'static str,
+    pub workload: Workload,
     /// Preset of `threadwise run`.
     pub preset: &'static str,
     /// Options of the workload as `KEY=VALUE`.

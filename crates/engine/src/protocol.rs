@@ -165,6 +165,9 @@ pub enum Reply {
         /// Notes for the report.
         #[serde(default, deserialize_with = "limits::notes")]
         notes: Vec<String>,
+        /// What each of them means to a report ([`threadwise_study::NoteCode`]); empty if none means anything.
+        #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "limits::notes")]
+        note_codes: Vec<String>,
     },
     /// A slice is over; all sessions are parked again.
     Slice {
@@ -361,7 +364,7 @@ impl TryFrom<&LoadRequest> for WireLoad {
             why: "its name is not UTF-8; choose another folder".into(),
         })?;
         Ok(Self {
-            workload: load.workload.clone(),
+            workload: load.workload.to_string(),
             options: wire_options(&load.options)?,
             engine_options: wire_options(&load.engine_options)?,
             data_dir: data_dir.to_owned(),
@@ -375,7 +378,7 @@ impl TryFrom<&LoadRequest> for WireLoad {
 impl From<WireLoad> for LoadRequest {
     fn from(wire: WireLoad) -> Self {
         Self {
-            workload: wire.workload,
+            workload: wire.workload.into(),
             options: wire.options,
             engine_options: wire.engine_options,
             data_dir: PathBuf::from(wire.data_dir),

@@ -9,7 +9,8 @@ use threadwise_store::{EndState, Store, Versions};
 use threadwise_study::load::{Overrides, StudyFile};
 use threadwise_study::{
     BlockPlan, CpuTimes, CpuTimesSum, LongWindows, OptionValue, QueryExecution, Reading, Run, RunStatus,
-    SessionSlice, Slice, Stopping, Study, Treatment, command, plan_block, plan_long_block, presets, worklist,
+    SessionSlice, Slice, Stopping, Study, Treatment, Workload, command, plan_block, plan_long_block, presets,
+    worklist,
 };
 
 const BLOCKS: u32 = 8;
@@ -35,11 +36,11 @@ pub fn studies(topologies: &[Topology]) -> Result<Vec<(Study, Topology)>, String
             overrides.budget_s = None;
         }
         match file.workload() {
-            command::WORKLOAD => {
+            Workload::Command => {
                 overrides.options.insert("command".to_owned(), text("bench -c {sessions}"));
                 overrides.options.insert("metric.tps".to_owned(), text("tx/s higher regex:^tps = ([0-9.]+)"));
             }
-            worklist::WORKLOAD => {
+            Workload::WorkList => {
                 drop(overrides.options.insert("items".to_owned(), OptionValue::Integer(12)))
             }
             _ => {}
@@ -134,7 +135,7 @@ pub fn write(path: &Path, study: &Study, topology: &Topology) -> Result<(), Stri
         }
         store.block_complete(plan.block, 0, began_s + 90.0).map_err(failed)?;
     }
-    store.note(&format!("the data is in the cache {DECEPTIVE}")).map_err(failed)?;
+    store.note(format!("the data is in the cache {DECEPTIVE}")).map_err(failed)?;
     let hashes: Vec<String> =
         store.boots().map_err(failed)?.into_iter().filter_map(|boot| boot.machine_hash).collect();
     store.finish(EndState::Complete).map_err(failed)?;
@@ -297,7 +298,7 @@ fn readings(random: &mut Random, study: &Study, treatment: &Treatment, cpus: &[u
                 .map(|spec| reading(command::SAMPLER, &spec.name, None, value)),
         );
     }
-    if study.workload == worklist::WORKLOAD {
+    if study.workload == Workload::WorkList {
         let item = |index: u64| {
             let job = (index % u64::from(treatment.sessions.max(1))) as f64;
             let start_ns = 1_000_000_000 + index * 50_000_000;

@@ -2,6 +2,7 @@
 
 use crate::AnalyticsError;
 use crate::requirements::Requirements;
+use threadwise_study::Workload;
 use threadwise_study::engine::Properties;
 
 /// Engines that check each other's answers, and the generator of their data. They need 397 MiB of
@@ -49,7 +50,7 @@ pub struct AnalyticsEngine {
     /// One line about it.
     pub about: &'static str,
     /// Its workloads.
-    pub workloads: &'static [&'static str],
+    pub workloads: &'static [Workload],
     /// Name of its SQL dialect in the workload.
     pub dialect: &'static str,
     /// The engine whose answers are the reference for its own.
@@ -70,7 +71,7 @@ const KNOWN: [AnalyticsEngine; 4] = [
         requirements: &ANALYTICS,
         other_names: &["duck"],
         about: "DuckDB through its Python package, on Parquet files or in memory",
-        workloads: &["tpch"],
+        workloads: &[Workload::Tpch],
         dialect: "duckdb",
         referee: "datafusion",
         script: "duckdb_worker.py",
@@ -82,7 +83,7 @@ const KNOWN: [AnalyticsEngine; 4] = [
         requirements: &ANALYTICS,
         other_names: &[],
         about: "Apache DataFusion through its Python package, on Parquet files or in memory",
-        workloads: &["tpch"],
+        workloads: &[Workload::Tpch],
         dialect: "datafusion",
         referee: "duckdb",
         script: "datafusion_worker.py",
@@ -94,7 +95,7 @@ const KNOWN: [AnalyticsEngine; 4] = [
         requirements: &CLICKHOUSE,
         other_names: &["chdb"],
         about: "ClickHouse through its Python package, on Parquet files or in memory",
-        workloads: &["tpch"],
+        workloads: &[Workload::Tpch],
         dialect: "clickhouse",
         referee: "duckdb",
         script: "clickhouse_worker.py",
@@ -106,7 +107,7 @@ const KNOWN: [AnalyticsEngine; 4] = [
         requirements: &ORACLE,
         other_names: &["oracledb", "ora"],
         about: "Oracle Database from 12.1 on: your server (oracle://…), through the driver oracledb in thin mode",
-        workloads: &["logical-io", "insert", "tpch"],
+        workloads: &[Workload::LogicalIo, Workload::Insert, Workload::Tpch],
         dialect: "oracle",
         referee: "duckdb",
         script: "oracle_worker.py",

@@ -2,8 +2,8 @@
 
 use crate::engine::{AnalyticsEngine, SCHEMES, known};
 use threadwise_engine::{Address, Engine, EngineError, KnownBy, LoadRequest, Loaded, Running, StartRequest};
-use threadwise_study::Options;
 use threadwise_study::engine::Properties;
+use threadwise_study::{Options, Workload};
 
 /// Oracle Database.
 #[derive(Debug, Clone, Copy)]
@@ -37,7 +37,7 @@ impl Engine for Oracle {
         Self::entry().about
     }
 
-    fn workloads(&self) -> &'static [&'static str] {
+    fn workloads(&self) -> &'static [Workload] {
         Self::entry().workloads
     }
 

@@ -52,7 +52,7 @@ pub fn report(facts: &Facts<'_>, document: &Document) -> String {
         "screen": document.screen,
         "advice": document.advice,
         "findings": document.verdict,
-        "notes": facts.notes,
+        "notes": facts.notes.iter().map(|note| &note.text).collect::<Vec<_>>(),
     });
     if let Some(beside) = beside_same(facts) {
         report["published"] = json!(beside);

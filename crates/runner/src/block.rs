@@ -21,10 +21,7 @@ use crate::guard::BlockUse;
 use crate::neighbours::Neighbours;
 use lane::Lane;
 use threadwise_study::warmup::Warmup;
-use threadwise_study::{Run, RunStatus, Slice};
-
-/// The workload whose data must be cached; others read as they need to.
-const CACHED_READS: &str = "logical-io";
+use threadwise_study::{Note, Run, RunStatus, Slice, Workload};
 
 /// Result of a block.
 #[derive(Debug)]
@@ -40,7 +37,7 @@ pub struct Output {
     /// Seconds of measuring those, which other blocks do not spend.
     pub warmup_s: f64,
     /// Notes of engines at their start.
-    pub notes: Vec<String>,
+    pub notes: Vec<Note>,
 }
 
 /// Runs a block. `on_slice` is called for every slice that was taken or left out: its number in the
@@ -58,10 +55,15 @@ pub fn run_block(
     let phases::Done { interrupted, used, notes } = phases::run(input, &mut lanes, means, on_slice);
     let used = used.map(|used| command::without_waits(input.study, used));
     let used = used.map(|used| command::with_server(used, lanes.iter().flat_map(|lane| &lane.slices)));
-    workers::finish_all(input, &mut lanes, input.study.workload == CACHED_READS);
+    // Only these must find their data cached; other workloads read as they need to.
+    workers::finish_all(input, &mut lanes, input.study.workload == Workload::LogicalIo);
     let left = leftovers::end(&leftovers::mark(input.folders, input.plan.block));
-    let notes =
-        left.into_iter().chain(notes).chain(lanes.iter_mut().flat_map(|lane| lane.notes.drain(..))).collect();
+    let notes = left
+        .into_iter()
+        .map(Note::from)
+        .chain(notes)
+        .chain(lanes.iter_mut().flat_map(|lane| lane.notes.drain(..)))
+        .collect();
     let warmups = lanes.iter().map(|lane| lane.warmup.clone()).collect();
     let runs = lanes.into_iter().map(|lane| run_of(input, lane)).collect();
     Output { runs, interrupted, used, warmups, warmup_s, notes }

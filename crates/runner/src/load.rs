@@ -17,7 +17,7 @@ use threadwise_engine::{Engine, LoadRequest};
 use threadwise_machine::{CpuSet, MemoryBinding};
 use threadwise_study::engine::Properties;
 use threadwise_study::insert::{self, added_bytes};
-use threadwise_study::{OptionValue, Study, Treatment, parallel, tpch};
+use threadwise_study::{OptionValue, Study, Treatment, Workload, parallel};
 use threadwise_tpch::TpchOptions;
 
 /// Checks of the connections of the user's server before a block, and the pause between them: 3 s.
@@ -122,12 +122,12 @@ pub fn known_bytes_by_device(study: &Study) -> BTreeMap<Option<&str>, u64> {
 /// treatment with most of them. A model has no data.
 pub fn known_bytes(study: &Study) -> u64 {
     let engine = study.properties();
-    match study.workload.as_str() {
+    match study.workload {
         _ if engine.simulated => 0,
-        "logical-io" => blocks_bytes(study, &engine),
-        insert::WORKLOAD => seeded_bytes(study, &engine),
-        tpch::WORKLOAD => query_bytes(study, &engine),
-        parallel::WORKLOAD => scanned_bytes(study),
+        Workload::LogicalIo => blocks_bytes(study, &engine),
+        Workload::Insert => seeded_bytes(study, &engine),
+        Workload::Tpch => query_bytes(study, &engine),
+        Workload::ParallelScan => scanned_bytes(study),
         _ => 0,
     }
 }
@@ -324,7 +324,7 @@ mod tests {
             engine: "sqlite".into(),
             engine_properties: None,
             engine_options: Options::new(),
-            workload: "logical-io".into(),
+            workload: Workload::LogicalIo,
             treatments,
             comparisons: Vec::new(),
             design: Design {
@@ -359,12 +359,12 @@ mod tests {
         assert_eq!(known_bytes(&study(vec![treatment(9, &[blocks(i64::MAX)])])), u64::MAX);
         let seeded = || treatment(2, &[("seed_rows", OptionValue::Integer(1000))]);
         let mut inserts = study(vec![seeded(), seeded()]);
-        inserts.workload = "insert".into();
+        inserts.workload = Workload::Insert;
         assert_eq!(known_bytes(&inserts), 2000 * 165);
         inserts.engine_properties = Some(Properties { row_bytes: 0, ..Properties::default() });
         assert_eq!(known_bytes(&inserts), 0);
         let mut queries = study(vec![treatment(1, &[("scale", OptionValue::Number(0.5))])]);
-        queries.workload = tpch::WORKLOAD.into();
+        queries.workload = Workload::Tpch;
         assert_eq!(known_bytes(&queries), 0);
         queries.engine_properties = Some(Properties { tpch_bytes: 2000, ..Properties::default() });
         assert_eq!(known_bytes(&queries), 1000);

@@ -12,7 +12,9 @@ use threadwise_machine::CpuSet;
 use threadwise_probe::bench::ProbeError;
 use threadwise_probe::look::live::Lookers;
 use threadwise_study::look::follow::{Follower, Share};
-use threadwise_study::{BlockPlan, DuringLook, Look, Moment, SliceLook, Study, looked_at, looks_during};
+use threadwise_study::{
+    BlockPlan, DuringLook, Look, Moment, Note, NoteCode, SliceLook, Study, looked_at, looks_during,
+};
 
 /// Looks in the middle of slices that are longer than this come again and again.
 const LONG: Duration = Duration::from_millis(200);
@@ -166,9 +168,9 @@ impl Looking {
     }
 }
 
-/// Why there are no looks, as the result file keeps it; reports know it by its first words.
-pub fn no_looks(error: &ProbeError) -> String {
-    format!("no looks at where slices ran: {error}")
+/// Why there are no looks.
+pub fn no_looks(error: &ProbeError) -> Note {
+    Note::new(NoteCode::NoLooks, format!("no looks at where slices ran: {error}"))
 }
 
 #[cfg(test)]
@@ -180,7 +182,7 @@ mod tests {
         let why = no_looks(&ProbeError::CoarseClock { step_ns: 4_000_000 });
         let words =
             "no looks at where slices ran: the clock is too coarse to measure with: its steps are 4000000 ns";
-        assert!(why.starts_with(words), "{why}");
+        assert!(why.text.starts_with(words) && why.code == NoteCode::NoLooks, "{why:?}");
     }
 
     #[test]

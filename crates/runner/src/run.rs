@@ -27,7 +27,7 @@ use threadwise_machine::Topology;
 use threadwise_probe::bench::ProbeError;
 use threadwise_smt::Live;
 use threadwise_store::{EndState, Store, StoreError};
-use threadwise_study::{BlockPlan, Role, Run, RunStatus, Slice, plan_block, plan_long_block, tpch};
+use threadwise_study::{BlockPlan, Note, Role, Run, RunStatus, Slice, Workload, plan_block, plan_long_block};
 
 /// Called for every slice of a block: the study's observer, the slice's number in the block, its treatment, the
 /// slice.
@@ -126,16 +126,16 @@ impl Driver<'_> {
         let (mut watch, notes) = Watch::new(self.topology);
         let data = self.load()?;
         // A failed reading need not be shown during the wait; the report has it.
-        notes.iter().try_for_each(|note| self.store.note(note))?;
-        self.noted = self.store.notes()?.into_iter().collect();
-        data.notes().try_for_each(|note| self.note_of_worker(note))?;
+        notes.into_iter().try_for_each(|note| self.store.note(note))?;
+        self.noted = self.store.notes()?.into_iter().map(|note| note.text).collect();
+        data.notes().try_for_each(|note| self.note_of_worker(note.as_str().into()))?;
         let kernel = Live::new();
         let reason = self.switched(&kernel, &data, &mut watch, decide);
         // Whatever the outcome of the blocks, the workers that stayed end with the study.
         let left = data.end(self.stop);
         let outcome = self.outcome(reason?);
         if let Some(why) = left {
-            self.note(&format!("at the study's end: {why}"))?;
+            self.note(format!("at the study's end: {why}"))?;
         }
         Ok(outcome)
     }
@@ -153,7 +153,7 @@ impl Driver<'_> {
         let restored = switch.map_or(Ok(()), Switch::restore);
         if let Err(error) = &restored {
             let text = error.to_string();
-            self.store.note(&text)?;
+            self.store.note(text.as_str())?;
             (self.observer)(Event::LeftBehind(&text));
         }
         let reason = reason?;
@@ -204,11 +204,11 @@ impl Driver<'_> {
             Ok(probe) if probe.interrupted => Err(RunnerError::Stopped),
             Ok(probe) => match self.store.add_probe(started_s, &probe) {
                 Err(error @ StoreError::Unstorable { .. }) => {
-                    self.note(&format!("what the probe found cannot be stored: {error}"))
+                    self.note(format!("what the probe found cannot be stored: {error}"))
                 }
                 stored => Ok(stored?),
             },
-            Err(error) => self.note(&format!("the hardware was not probed: {error}")),
+            Err(error) => self.note(format!("the hardware was not probed: {error}")),
         }
     }
 
@@ -220,8 +220,8 @@ impl Driver<'_> {
             Err(error) => (None, format!("telemetry has no logical CPU of its own: {error}")),
         };
         // A resumed study has reported it before.
-        if !self.store.notes()?.contains(&note) {
-            self.note(&note)?;
+        if !self.store.notes()?.iter().any(|earlier| earlier.text == note) {
+            self.note(note)?;
         }
         Ok(kept)
     }
@@ -231,7 +231,7 @@ impl Driver<'_> {
         let folders = self.places.folders();
         let allowed = self.topology.allowed();
         let queries = match &self.settings.queries {
-            Some(settings) if self.study.workload == tpch::WORKLOAD => {
+            Some(settings) if self.study.workload == Workload::Tpch => {
                 Some(queries::prepare(&self.study, settings, &allowed, folders, self.stop, self.observer)?)
             }
             _ => None,
@@ -298,7 +298,7 @@ impl Driver<'_> {
         if self.stop.load(Ordering::Relaxed) {
             return Ok(Some(Reason::Interrupted));
         }
-        self.note(&why)?;
+        self.note(why.as_str())?;
         Ok(Some(Reason::OthersWaited(why)))
     }
 
@@ -345,7 +345,7 @@ impl Driver<'_> {
         });
         self.warmups.clone_from(&output.warmups);
         for note in &output.notes {
-            self.note_of_worker(note)?;
+            self.note_of_worker(note.clone())?;
         }
         match output.interrupted {
             true => output.runs.iter().try_for_each(|run| self.append(run))?,
@@ -418,7 +418,7 @@ impl Driver<'_> {
         }
         let why = self.others.block(output.used.as_ref(), &self.topology.allowed());
         if let Some(why) = &why {
-            self.note(why)?;
+            self.note(why.as_str())?;
         }
         Ok(why.map(Reason::OthersWaited))
     }
@@ -451,14 +451,14 @@ impl Driver<'_> {
     }
 
     /// Notes of every block are kept once, and their number is limited.
-    fn note_of_worker(&mut self, text: &str) -> Result<(), RunnerError> {
-        if self.worker_notes > WORKER_NOTES || !self.noted.insert(text.to_owned()) {
+    fn note_of_worker(&mut self, note: Note) -> Result<(), RunnerError> {
+        if self.worker_notes > WORKER_NOTES || !self.noted.insert(note.text.clone()) {
             return Ok(());
         }
         self.worker_notes += 1;
         match self.worker_notes > WORKER_NOTES {
-            true => self.note(&format!("notes of workers after the first {WORKER_NOTES} were left out")),
-            false => self.note(text),
+            true => self.note(format!("notes of workers after the first {WORKER_NOTES} were left out")),
+            false => self.note(note),
         }
     }
 }

@@ -7,7 +7,7 @@ use std::fs;
 use std::path::Path;
 use threadwise_machine::{CpuSet, Topology};
 use threadwise_process::proc;
-use threadwise_study::{CpuTimes, Reading};
+use threadwise_study::{CpuTimes, Note, NoteCode, Reading};
 use threadwise_telemetry::proc_stat::{self, CpuTicks, ProcStat};
 use threadwise_telemetry::samplers::{self, pressure::Pressure, schedstat};
 use threadwise_telemetry::{Moment, Sampler, Status};
@@ -29,11 +29,11 @@ pub struct Watch {
 
 impl Watch {
     /// Opens what this system allows, and lists the rest, one line each.
-    pub fn new(topology: &Topology) -> (Self, Vec<String>) {
+    pub fn new(topology: &Topology) -> (Self, Vec<Note>) {
         let root = Path::new("/");
         let (ready, mut notes) = ready(root, topology);
         let stat = ProcStat::open(root)
-            .map_err(|error| notes.push(format!("no CPU times: /proc/stat: {error}")))
+            .map_err(|error| notes.push(format!("no CPU times: /proc/stat: {error}").into()))
             .ok();
         let watch = Self {
             stat,
@@ -117,16 +117,20 @@ impl Watch {
 }
 
 /// The readable samplers, and one line for each of the others.
-fn ready(root: &Path, topology: &Topology) -> (Vec<Box<dyn Sampler>>, Vec<String>) {
+fn ready(root: &Path, topology: &Topology) -> (Vec<Box<dyn Sampler>>, Vec<Note>) {
     let (mut ready, mut notes) = (Vec::new(), Vec::new());
     for sampler in samplers::all(root, topology) {
-        match sampler.status() {
-            Status::Ready => ready.push(sampler),
-            Status::Unsupported { why } => notes.push(format!("no readings of {}: {why}", sampler.name())),
-            Status::Denied { why, remedy } => {
-                notes.push(format!("no readings of {}: {why}; {remedy}", sampler.name()));
+        let name = sampler.name();
+        let why = match sampler.status() {
+            Status::Ready => {
+                ready.push(sampler);
+                continue;
             }
-        }
+            Status::Unsupported { why } => why,
+            Status::Denied { why, remedy } => format!("{why}; {remedy}"),
+        };
+        let code = NoteCode::NoReadings(name.to_owned());
+        notes.push(Note::new(code, format!("no readings of {name}: {why}")));
     }
     (ready, notes)
 }

@@ -500,7 +500,10 @@ fn cleaned(reply: Reply) -> Reply {
         Reply::Loaded { bytes_per_session, rows_per_session, notes, keep } => {
             Reply::Loaded { bytes_per_session, rows_per_session, notes: lines(notes), keep }
         }
-        Reply::Ready { tids, placed, notes } => Reply::Ready { tids, placed, notes: lines(notes) },
+        Reply::Ready { tids, placed, notes, note_codes } => {
+            let note_codes = note_codes.iter().map(|code| one_line(code, 100)).collect();
+            Reply::Ready { tids, placed, notes: lines(notes), note_codes }
+        }
         other => other,
     }
 }

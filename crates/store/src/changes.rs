@@ -60,7 +60,7 @@ fn study_change(then: &Study, now: &Study) -> Option<String> {
     let name = |study: &Study| study.treatments.iter().map(|one| one.name.clone()).collect::<Vec<_>>();
     differs("study", &then.name, &now.name)
         .or_else(|| value_differs("the study's seed", &then.seed, &now.seed))
-        .or_else(|| differs("workload", &then.workload, &now.workload))
+        .or_else(|| differs("workload", then.workload.name(), now.workload.name()))
         .or_else(|| value_differs("the engine's options", &then.engine_options, &now.engine_options))
         .or_else(|| value_differs("the list of treatments", &name(then), &name(now)))
         .or_else(|| {

@@ -17,6 +17,7 @@ mod header;
 mod long;
 mod looks;
 mod machine;
+mod notes;
 mod probes;
 mod queries;
 mod read;
@@ -42,7 +43,7 @@ use threadwise_machine::{BootFacts, Topology};
 use threadwise_study::asked::Asked;
 use threadwise_study::engine::Properties;
 use threadwise_study::probe::Probe;
-use threadwise_study::{Boot, Run, Study};
+use threadwise_study::{Boot, Note, Run, Study};
 
 /// An open result file.
 ///
@@ -349,8 +350,8 @@ impl Store {
     ///
     /// # Errors
     /// As [`Store::runs`].
-    pub fn notes(&self) -> Result<Vec<String>, StoreError> {
-        self.reading(read::notes)
+    pub fn notes(&self) -> Result<Vec<Note>, StoreError> {
+        self.reading(|connection| notes::read(connection, self.schema))
     }
 
     /// Numbers of the blocks of slices that are complete, ascending.
@@ -492,8 +493,9 @@ impl Store {
     ///
     /// # Errors
     /// As [`Store::append_run`].
-    pub fn note(&mut self, text: &str) -> Result<(), StoreError> {
-        self.writing(SPARE_MIB, |connection, _| write::note(connection, text))
+    pub fn note(&mut self, note: impl Into<Note>) -> Result<(), StoreError> {
+        let note = note.into();
+        self.writing(SPARE_MIB, |connection, _| notes::add(connection, &note))
     }
 
     /// Stores the planned number of blocks, so that a resumed study ends with the same plan.

@@ -285,14 +285,6 @@ fn add_readings(connection: &Connection, runs: &mut [Run]) -> Result<(), Fault> 
     Ok(())
 }
 
-/// Notes in order.
-pub(crate) fn notes(connection: &Connection) -> Result<Vec<String>, Fault> {
-    all(connection, "notes", "SELECT id, text FROM notes ORDER BY id", |row, at| {
-        row.next_id(0, at + 1)?;
-        Ok(row.text(1, TEXT_BYTES)?.to_owned())
-    })
-}
-
 /// Complete blocks, ascending, including those of long windows.
 pub(crate) fn complete_blocks(connection: &Connection) -> Result<Vec<u32>, Fault> {
     Ok(complete_attempts(connection)?.into_iter().map(|(block, _)| block).collect())

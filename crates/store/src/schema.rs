@@ -16,10 +16,12 @@ const FOURTH: &str = include_str!("schema_4.sql");
 const FIFTH: &str = include_str!("schema_5.sql");
 /// Additions of version 6.
 const SIXTH: &str = include_str!("schema_6.sql");
+/// Additions of version 7.
+const SEVENTH: &str = include_str!("schema_7.sql");
 /// Marks the file as threadwise's in SQLite's header: `thwi`.
 pub(crate) const APPLICATION_ID: u32 = 0x7468_7769;
 /// Current version of the schema, in SQLite's header as `user_version`.
-pub const VERSION: i32 = 6;
+pub const VERSION: i32 = 7;
 
 /// A version that some release wrote.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -36,15 +38,17 @@ pub(crate) enum Version {
     Five = 5,
     /// Boots.
     Six = 6,
+    /// Codes of notes.
+    Seven = 7,
 }
 
 impl Version {
     /// The current one.
-    pub const LAST: Self = Self::Six;
+    pub const LAST: Self = Self::Seven;
 
     /// The version of this number; `None` if there was none.
     pub fn of(number: i32) -> Option<Self> {
-        let all = [Self::One, Self::Two, Self::Three, Self::Four, Self::Five, Self::Six];
+        let all = [Self::One, Self::Two, Self::Three, Self::Four, Self::Five, Self::Six, Self::Seven];
         all.into_iter().find(|version| *version as i32 == number)
     }
 }
@@ -68,6 +72,7 @@ fn since(old: Version, new: Version) -> String {
         (Version::Four, FOURTH),
         (Version::Five, FIFTH),
         (Version::Six, SIXTH),
+        (Version::Seven, SEVENTH),
     ];
     added.into_iter().filter(|(version, _)| *version > old && *version <= new).map(|(_, text)| text).collect()
 }
@@ -117,14 +122,15 @@ mod tests {
     #[test]
     fn the_schema_of_a_version_never_changes() {
         assert_eq!(
-            [FIRST, SECOND, THIRD, FOURTH, FIFTH, SIXTH].map(hash),
+            [FIRST, SECOND, THIRD, FOURTH, FIFTH, SIXTH, SEVENTH].map(hash),
             [
                 0x33c4_8770_f9e4_c9fe,
                 0xa70f_40d8_b2fe_7c64,
                 0x181f_01b4_eb1c_d11f,
                 0x6a71_52d7_9598_0ce0,
                 0x507e_0b00_d0c5_8349,
-                0x8aaf_9487_33a1_88da
+                0x8aaf_9487_33a1_88da,
+                0x9db8_4664_dac3_4771
             ],
             "a schema changed: give it a new user_version, read the old one too, then set its hash"
         );
@@ -140,7 +146,7 @@ mod tests {
         }
         assert!(FIRST.contains(&format!(" BETWEEN 1 AND {})", threadwise_study::tpch::QUERIES)));
         assert!(FIRST.contains(&format!("application_id = {APPLICATION_ID:#x}")));
-        assert!(SIXTH.contains(&format!("user_version = {VERSION}")));
+        assert!(SEVENTH.contains(&format!("user_version = {VERSION}")));
         assert!(
             FIFTH.contains(&format!(
                 " BETWEEN {} AND {ORDINAL_MAX})",

@@ -36,7 +36,7 @@ pub(crate) fn write(connection: &Connection, study: &Study) -> Result<(), Fault>
     }
     connection.execute(
         "INSERT INTO study (id, name, seed, engine, workload, toml) VALUES (1, ?, ?, ?, ?, ?)",
-        params![study.name, study.seed.to_string(), study.engine, study.workload, toml],
+        params![study.name, study.seed.to_string(), study.engine, study.workload.name(), toml],
     )?;
     for (id, treatment) in study.treatments.iter().enumerate() {
         write_treatment(connection, id as i64, treatment)?;

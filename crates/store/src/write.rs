@@ -320,9 +320,3 @@ pub(crate) fn supersede_incomplete_blocks(connection: &Connection) -> Result<Vec
     connection.execute("UPDATE blocks SET superseded = 1 WHERE complete_s IS NULL AND superseded = 0", [])?;
     Ok(blocks)
 }
-
-/// Adds a note.
-pub(crate) fn note(connection: &Connection, text: &str) -> Result<(), Fault> {
-    connection.prepare_cached("INSERT INTO notes (text) VALUES (?)")?.execute([value::message(text)])?;
-    Ok(())
-}

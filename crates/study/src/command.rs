@@ -18,9 +18,6 @@ pub use metric::{Better, Combine, Extract, MetricSpec, Source};
 pub use server::ServerName;
 pub use words::{Values, fill, quote, split};
 
-/// Name of the workload.
-pub const WORKLOAD: &str = "command";
-
 /// Sampler under which a run's metrics are stored: one reading for each, named as the metric.
 pub const SAMPLER: &str = "command";
 
@@ -52,8 +49,11 @@ pub const FAILS_PREFIX: &str = "fails.";
 /// Prefix of options with the value from which a metric is only a bound.
 pub const CAP_PREFIX: &str = "cap.";
 
+/// Option: the command that is measured.
+pub const COMMAND: &str = "command";
+
 /// Options that are commands, in the order in which they run.
-pub const COMMANDS: [&str; 7] = ["setup", "warmup", "before", "command", "check", "after", "teardown"];
+pub const COMMANDS: [&str; 7] = ["setup", "warmup", "before", COMMAND, "check", "after", "teardown"];
 
 /// Further options, without `metric.NAME`.
 const OTHERS: [&str; 7] =
@@ -222,7 +222,7 @@ impl CommandOptions {
 
     /// Whether a command uses `{session}`.
     pub fn has_session(&self, name: &str) -> bool {
-        self.each == Each::Session && name == WORKLOAD
+        self.each == Each::Session && name == COMMAND
     }
 }
 

@@ -2,8 +2,6 @@
 
 use crate::{OptionValue, Options};
 
-/// Name of the workload.
-pub const WORKLOAD: &str = "index";
 /// Option: what sessions do.
 pub const OPERATION: &str = "operation";
 /// Sessions look up keys.

@@ -1,10 +1,8 @@
 //! Sizes of the workload `insert`: initial rows of a table, and memory of the rows that a window adds (also for the
 //! workload `index`).
 
-use crate::{OptionValue, Study, Treatment, index};
+use crate::{OptionValue, Study, Treatment, Workload, index};
 
-/// Name of the workload.
-pub const WORKLOAD: &str = "insert";
 /// Option: initial rows of a table.
 pub const SEED_ROWS: &str = "seed_rows";
 /// Default initial rows.
@@ -27,8 +25,11 @@ pub fn seed_rows(treatment: &Treatment) -> u64 {
 /// one. 0 for engines with rows on disk, and for a fixed amount of work, which engines know.
 pub fn added_bytes(study: &Study, treatment: &Treatment) -> u64 {
     let bytes_per_row = study.properties().row_memory_bytes;
-    let inserts = study.workload == WORKLOAD
-        || (study.workload == index::WORKLOAD && index::inserts(&treatment.options));
+    let inserts = match study.workload {
+        Workload::Insert => true,
+        Workload::Index => index::inserts(&treatment.options),
+        _ => false,
+    };
     if !inserts || bytes_per_row == 0 || study.is_fixed_work() {
         return 0;
     }

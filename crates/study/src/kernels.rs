@@ -1,7 +1,5 @@
 //! The workload `kernels`: option names and sizes.
 
-/// Name of the workload.
-pub const WORKLOAD: &str = "kernels";
 /// Option: the kernel.
 pub const KERNEL: &str = "kernel";
 /// Option: bytes of a session's data.

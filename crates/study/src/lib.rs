@@ -16,6 +16,7 @@ pub mod instance;
 pub mod kernels;
 pub mod load;
 pub mod look;
+pub mod note;
 pub mod observation;
 mod option;
 pub mod parallel;
@@ -29,12 +30,14 @@ pub mod transaction;
 pub mod version;
 pub mod warmup;
 pub mod worklist;
+pub mod workload;
 
 pub use arm::{Arm, SmtWay};
 pub use boot::Boot;
 pub use external::External;
 pub use instance::Instance;
 pub use look::{Alone, CpuLook, Look, Moment, PairLook, SliceLook};
+pub use note::{Note, NoteCode};
 pub use observation::{
     Answer, Counters, CpuTimes, CpuTimesSum, ItemSpan, QueryExecution, Reading, Run, RunStatus, SessionSlice,
     Slice, main_sessions, operator_and_estimates, without_estimates,
@@ -45,3 +48,4 @@ pub use plan::{
 };
 pub use study::{Comparison, Design, FIXED_WORK, LongWindows, Role, Stopping, Study, Treatment};
 pub use threadwise_machine::Quota;
+pub use workload::Workload;

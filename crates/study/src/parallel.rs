@@ -7,9 +7,6 @@
 
 use crate::{Counters, OptionValue, Options};
 
-/// Name of the workload.
-pub const WORKLOAD: &str = "parallel-scan";
-
 /// Default rows of the table.
 pub const USUAL_ROWS: u64 = 1_000_000;
 

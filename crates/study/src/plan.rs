@@ -18,7 +18,7 @@ use threadwise_machine::{
     CpuSet, Draw, MemoryBinding, Placement, PlacementError, Resolved, Topology, memory, placement,
 };
 
-use crate::{LongWindows, SmtWay, Study, Treatment, tpch};
+use crate::{LongWindows, SmtWay, Study, Treatment, Workload, tpch};
 
 /// The plan of a block, fixed before it starts.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -258,7 +258,7 @@ pub fn looked_at(study: &Study, plan: &BlockPlan, allowed: &CpuSet) -> Vec<u32> 
 
 fn queries(study: &Study, block: u32) -> Vec<Vec<Vec<u8>>> {
     let most = study.treatments.iter().map(|treatment| treatment.sessions).max();
-    match study.treatments.first().zip(most).filter(|_| study.workload == tpch::WORKLOAD) {
+    match study.treatments.first().zip(most).filter(|_| study.workload == Workload::Tpch) {
         Some((first, streams)) => {
             let mut random = random(study.seed, Purpose::Queries, block);
             tpch::scripts(&first.options, study.design.rounds, streams, &mut random)

@@ -7,9 +7,7 @@ use threadwise_machine::{Memory, Pin, Placement, Topology};
 
 use crate::engine::{self, Properties, URL};
 use crate::instance::CACHE;
-use crate::{
-    Arm, External, Instance, Options, Quota, SmtWay, arm, command, parallel, tpch, warmup, worklist,
-};
+use crate::{Arm, External, Instance, Options, Quota, SmtWay, Workload, arm, tpch, warmup};
 
 /// A study with its treatments resolved for one machine.
 #[derive(Debug, Clone, PartialEq)]
@@ -26,8 +24,8 @@ pub struct Study {
     pub engine_properties: Option<Properties>,
     /// Options of the engine, the same for all treatments.
     pub engine_options: Options,
-    /// Workload name (`logical-io`).
-    pub workload: String,
+    /// What its sessions do.
+    pub workload: Workload,
     /// Treatments in report order; each group's baseline first, its twin second.
     pub treatments: Vec<Treatment>,
     /// What is compared; every treatment against its group's baseline first.
@@ -157,29 +155,6 @@ pub enum Stopping {
 /// Workload option that fixes the amount of work.
 pub const FIXED_WORK: &str = "rows_per_session";
 
-/// See [`Study::runs_whole`].
-pub(crate) fn runs_whole(workload: &str) -> bool {
-    [command::WORKLOAD, worklist::WORKLOAD].contains(&workload)
-}
-
-/// See [`Study::takes_turns`], for a server that is bound as a whole.
-pub(crate) fn takes_turns(workload: &str, engine_options: &Options) -> bool {
-    engine::binds_server(engine_options) && workload != tpch::WORKLOAD
-}
-
-/// Whether a session's queries run in parallel, so that treatments have a degree of parallelism.
-pub fn has_dop(workload: &str) -> bool {
-    [tpch::WORKLOAD, parallel::WORKLOAD].contains(&workload)
-}
-
-/// How many logical CPUs this many sessions keep busy. A query or a command may use its whole placement.
-pub fn busy_cpus(workload: &str, sessions: u32, cpus: usize) -> usize {
-    match has_dop(workload) || runs_whole(workload) {
-        true => cpus,
-        false => cpus.min(sessions as usize),
-    }
-}
-
 /// Default margin.
 pub const MARGIN: f64 = 0.03;
 
@@ -246,7 +221,7 @@ impl Study {
 
     /// Engine instances as treatment numbers: those that share data, in order of first appearance; one in most studies.
     pub fn instances(&self) -> Vec<Vec<usize>> {
-        let caches = self.workload == tpch::WORKLOAD;
+        let caches = self.workload == Workload::Tpch;
         let key = |at: usize| {
             let treatment = &self.treatments[at];
             (&treatment.instance, treatment.options.get(CACHE).filter(|_| caches))
@@ -330,14 +305,13 @@ impl Study {
 
     /// Whether sessions do a fixed amount of work, so that windows end when it is done.
     pub fn is_fixed_work(&self) -> bool {
-        self.workload == tpch::WORKLOAD
-            || self.runs_whole()
+        !self.workload.is_sliced()
             || self.treatments.iter().any(|treatment| treatment.options.contains_key(FIXED_WORK))
     }
 
     /// Whether each run is one whole command or work list, alone on the machine, with metrics of its own.
     pub fn runs_whole(&self) -> bool {
-        runs_whole(&self.workload)
+        self.workload.runs_whole()
     }
 
     /// Whether the user's whole server is bound to the logical CPUs of the running treatment.
@@ -348,12 +322,12 @@ impl Study {
     /// Whether the treatments of a block run one after the other, once each: whole commands, and servers that are bound
     /// as a whole before sessions are opened. Queries are bound one by one.
     pub fn takes_turns(&self) -> bool {
-        self.runs_whole() || takes_turns(&self.workload, &self.engine_options)
+        self.workload.takes_turns(&self.engine_options)
     }
 
     /// Sessions of a treatment that run short queries beside its streams.
     pub fn short_sessions(&self, treatment: &Treatment) -> u32 {
-        if self.workload == tpch::WORKLOAD { tpch::short(&treatment.options) } else { 0 }
+        if self.workload == Workload::Tpch { tpch::short(&treatment.options) } else { 0 }
     }
 
     /// All sessions of a treatment's worker, including those beside its streams.
@@ -363,7 +337,7 @@ impl Study {
 
     /// Whether a treatment on this many logical CPUs uses up the study's quota.
     pub fn is_beyond_quota(&self, treatment: &Treatment, cpus: usize) -> bool {
-        let busy = busy_cpus(&self.workload, treatment.sessions, cpus);
+        let busy = self.workload.busy_cpus(treatment.sessions, cpus);
         self.quota.is_some_and(|quota| quota.is_beyond(busy))
     }
 

@@ -10,9 +10,6 @@ use rand::seq::SliceRandom;
 
 use crate::{OptionValue, Options};
 
-/// Name of the workload.
-pub const WORKLOAD: &str = "tpch";
-
 /// Number of queries in the specification.
 pub const QUERIES: u8 = 22;
 

@@ -1,9 +1,6 @@
 //! The workload `transaction`: the user's statements, one transaction after another, on the user's own data.
 
-use crate::{OptionValue, Study};
-
-/// Name of the workload.
-pub const WORKLOAD: &str = "transaction";
+use crate::{OptionValue, Study, Workload};
 
 /// Option: the text of the file, whose head has its parameters.
 pub const SQL: &str = "sql";
@@ -16,7 +13,7 @@ pub fn written_to(study: &Study) -> Vec<String> {
     let mut names: Vec<String> = study
         .treatments
         .iter()
-        .filter(|_| study.workload == WORKLOAD)
+        .filter(|_| study.workload == Workload::Transaction)
         .filter_map(|treatment| treatment.options.get(MAY_WRITE))
         .map(OptionValue::to_string)
         .collect();

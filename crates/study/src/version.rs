@@ -1,6 +1,7 @@
 //! Two versions of a program in one study, A and B: two commands, or two settings of a command, a workload or an
 //! engine. `threadwise ab` creates such studies.
 
+use crate::command::COMMAND;
 use crate::{Comparison, Study};
 
 /// Their names. The second is compared with the first.
@@ -27,7 +28,7 @@ pub fn commands(study: &Study) -> Option<[String; 2]> {
     let command_of = |name: &str| {
         let mut all = study.treatments.iter();
         let treatment = all.find(|one| one.factors.get(FACTOR).is_some_and(|level| level == name))?;
-        Some(treatment.options.get("command")?.to_string())
+        Some(treatment.options.get(COMMAND)?.to_string())
     };
     let both = [command_of(NAMES[0])?, command_of(NAMES[1])?];
     (both[0] != both[1]).then_some(both)

@@ -10,8 +10,8 @@ use std::path::PathBuf;
 use crate::command::{self, METRIC_PREFIX, range, split, whole};
 use crate::{OptionValue, Options};
 
-/// Name of the workload.
-pub const WORKLOAD: &str = "worklist";
+/// Name of the recipe that is the user's own command.
+pub const OWN_RECIPE: &str = "command";
 
 /// Sampler under which the items of a run are stored: one reading for each, with its position in the list and its name
 /// as the metric, its start and end as the span, and its job as the value.
@@ -140,7 +140,7 @@ impl WorklistOptions {
         let command = command.map_err(|why| fault("command", why))?;
         let check = text("check").map(|text| split(&text)).transpose();
         let check = check.map_err(|why| fault("check", why))?;
-        let default = if command.is_some() { "command" } else { "sqlite" };
+        let default = if command.is_some() { OWN_RECIPE } else { "sqlite" };
         let read = Self {
             recipe: text(RECIPE_STORED).or_else(|| text(RECIPE)).unwrap_or_else(|| default.to_owned()),
             command,
@@ -166,11 +166,11 @@ impl WorklistOptions {
         let fault =
             |option: &str, why: &str| Err(command::Fault { option: option.to_owned(), why: why.to_owned() });
         match (&self.command, self.recipe.as_str(), &self.list) {
-            (None, "command", _) => fault(
+            (None, OWN_RECIPE, _) => fault(
                 "command",
                 "it is missing: which command is run for each item? On the command line, give it after --",
             ),
-            (Some(_), recipe, _) if recipe != "command" => {
+            (Some(_), recipe, _) if recipe != OWN_RECIPE => {
                 fault(RECIPE, "a command of your own is given too; keep one of them")
             }
             (Some(_), _, None) => fault(

@@ -11,7 +11,7 @@ use threadwise_analysis::{Analysis, Facts, UNTIL_LEVEL_SHARE, analyse_probed, va
 use threadwise_machine::Topology;
 use threadwise_store::{EndState, Store, Versions};
 use threadwise_study::probe::Probe;
-use threadwise_study::{Run, Stopping, Study};
+use threadwise_study::{Note, Run, Stopping, Study};
 
 /// A result file, analysed.
 pub struct Opened {
@@ -19,7 +19,7 @@ pub struct Opened {
     topology: Topology,
     runs: Vec<Run>,
     long_runs: Vec<Run>,
-    notes: Vec<String>,
+    notes: Vec<Note>,
     versions: Versions,
     is_stopped: bool,
     analysis: Analysis,

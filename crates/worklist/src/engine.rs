@@ -11,9 +11,8 @@ mod run;
 mod tests;
 
 use threadwise_engine::{Engine, EngineError, LoadRequest, Loaded, Running, StartRequest};
-use threadwise_study::Options;
 use threadwise_study::engine::Properties;
-use threadwise_study::worklist::WORKLOAD;
+use threadwise_study::{Options, Workload};
 
 use crate::error::{ENGINE, failed, refuse};
 use crate::recipe::Kind;
@@ -38,8 +37,8 @@ impl Engine for Worklist {
         "a list of files or databases, N jobs, a recipe of commands for each item"
     }
 
-    fn workloads(&self) -> &'static [&'static str] {
-        &[WORKLOAD]
+    fn workloads(&self) -> &'static [Workload] {
+        &[Workload::WorkList]
     }
 
     fn properties(&self) -> Properties {

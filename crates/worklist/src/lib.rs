@@ -22,3 +22,4 @@ mod versions;
 pub mod work;
 
 pub use engine::Worklist;
+pub use error::ENGINE;

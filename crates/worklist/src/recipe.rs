@@ -17,9 +17,6 @@ const RECIPES: [(&str, &str); 5] = [
     ("noop", include_str!("../recipes/noop.toml")),
 ];
 
-/// Name of the recipe that is the user's own command.
-pub const OWN: &str = "command";
-
 /// Placeholders of an item: its text, its name, its place in the list from 0, its own folder, and its job from 0.
 pub const OF_ITEMS: [&str; 5] = ["item", "name", "index", "work", "job"];
 
@@ -275,7 +272,7 @@ mod tests {
         assert_eq!(recipes.iter().map(|recipe| recipe.name.as_str()).collect::<Vec<_>>(), names());
         for recipe in &recipes {
             assert!(!recipe.about.is_empty() && !recipe.about.contains('\n'), "{}", recipe.name);
-            assert_ne!(recipe.name, OWN);
+            assert_ne!(recipe.name, threadwise_study::worklist::OWN_RECIPE);
             assert_eq!(find(&recipe.name).as_ref(), Ok(recipe));
             let mut steps: Vec<&str> = recipe.steps.iter().map(|step| step.name.as_str()).collect();
             steps.dedup();

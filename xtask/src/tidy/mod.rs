@@ -17,6 +17,7 @@ mod renderers;
 mod source;
 mod violation;
 mod wording;
+mod workloads;
 
 use crate::command::Task;
 pub use source::SourceFile;
@@ -74,6 +75,7 @@ fn check(path: &str, bytes: &[u8], names: &Names) -> Vec<Violation> {
         found.extend(floats::check(&file));
         found.extend(engines::check(&file, &names.engines));
         found.extend(renderers::check(&file, &names.kinds, &names.engines));
+        found.extend(workloads::check(&file));
     }
     found
 }

@@ -6,9 +6,9 @@ use super::sums::{Sums, over_blocks};
 use super::types::{CounterRate, CpuUse};
 use super::waits::is_wait;
 use crate::setting::Setting;
-use crate::workload::reads_cached;
 use std::collections::BTreeSet;
 use threadwise_statistics::per;
+use threadwise_study::Workload;
 use threadwise_study::command::PEAK_RSS_BYTES;
 use threadwise_study::observation::ROWS_FIRST_HALF;
 use threadwise_study::parallel;
@@ -18,7 +18,7 @@ pub(super) const CLIENT_CPU: &str = "client_cpu_ns";
 
 /// Every counter that no other part of a report shows.
 pub(super) fn counters(runs: &[&Sums], setting: &Setting<'_>, of_server: &Names) -> Vec<CounterRate> {
-    let cached_reads = reads_cached(setting.study);
+    let cached_reads = setting.study.workload == Workload::LogicalIo;
     let command = setting.study.runs_whole();
     let elsewhere = |name: &str| {
         is_wait(name)

@@ -10,7 +10,7 @@ use super::types::{ServerLock, ServerLocks, ServerWait};
 use crate::setting::Setting;
 use std::collections::BTreeMap;
 use threadwise_statistics::{mean, per};
-use threadwise_study::{OptionValue, Study, Treatment};
+use threadwise_study::{OptionValue, Study, Treatment, Workload};
 
 /// Most names of a kind in a report.
 pub const MAX_SERVER_NAMES: usize = 5;
@@ -85,7 +85,7 @@ fn rows_per_commit(study: &Study, treatment: &Treatment) -> Option<f64> {
     };
     let is_one_batch = treatment.options.get("rows_per_tx") == Some(&OptionValue::Integer(0));
     let rows = if is_one_batch { whole("rows_per_session") } else { whole("rows_per_tx") };
-    rows.filter(|_| study.workload == "insert")
+    rows.filter(|_| study.workload == Workload::Insert)
 }
 
 /// The spinlocks of one treatment; `None` if its server reports none.
@@ -173,12 +173,12 @@ mod tests {
     use crate::{Facts, analyse_probed, document};
     use threadwise_document::Block;
     use threadwise_study::probe::{ClockReading, ClockSource, Probe};
-    use threadwise_study::{OptionValue, Run, Study};
+    use threadwise_study::{OptionValue, Run, Study, Workload};
 
     /// Inserts, two rows a transaction where it is known, by one session and by ten.
     fn inserts(rows_per_tx: Option<i64>) -> Study {
         let mut study = study(&[""], &["T one-cpu 10"]);
-        study.workload = "insert".to_owned();
+        study.workload = Workload::Insert;
         for treatment in &mut study.treatments {
             treatment
                 .options
@@ -298,7 +298,7 @@ mod tests {
         let all = activities(&study, None, &runs());
         let lock = &all[0].server_locks.as_ref().unwrap().locks[0];
         assert_eq!(lock.spins_per_commit.as_ref().unwrap().mean, 50_000.0);
-        study.workload = "logical-io".to_owned();
+        study.workload = Workload::LogicalIo;
         let all = activities(&study, None, &runs());
         assert_eq!(all[0].server_locks.as_ref().unwrap().locks[0].spins_per_commit, None);
     }

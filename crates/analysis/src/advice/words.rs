@@ -7,7 +7,7 @@ use crate::words::change_decisive;
 use threadwise_document::numbers::{count_word, counted, percent, set_percent};
 use threadwise_document::{Interval, Prose, prose};
 use threadwise_machine::Pin;
-use threadwise_study::{Treatment, worklist};
+use threadwise_study::{Treatment, Workload};
 
 /// Most candidates of a choice that gives the speed of each.
 const FEW: usize = 4;
@@ -131,7 +131,7 @@ fn placed(facts: &Facts<'_>, choice: &Choice) -> String {
     match choice.axis {
         Axis::Placement => {
             let number = choice.candidates.first().map_or(0, |one| one.number);
-            match facts.study.workload == worklist::WORKLOAD {
+            match facts.study.workload == Workload::WorkList {
                 true => format!("with {}", counted(number as usize, "job")),
                 false => format!("for {}", counted(number as usize, "session")),
             }

@@ -12,7 +12,7 @@ use crate::commands::{cpu_ns, has_server};
 use crate::estimate::{Observed, ObservedBlock};
 use crate::setting::Setting;
 use threadwise_statistics::MeanEstimate;
-use threadwise_study::{OptionValue, Run, Treatment, command};
+use threadwise_study::{OptionValue, Run, Treatment, Workload};
 
 /// Busy time of others is counted in ticks, and that of the study in processes that ended: smaller differences say
 /// nothing.
@@ -139,7 +139,7 @@ fn threads(treatment: &Treatment) -> f64 {
 /// How many logical CPUs the study's own processes kept busy in a run; `None` if unknown: for a server that the study
 /// does not own, and for commands with other processes around them, whose time is not counted.
 fn own_cpus(setting: &Setting<'_>, treatment: &Treatment, run: &Run) -> Option<f64> {
-    if setting.study.workload == command::WORKLOAD {
+    if setting.study.workload == Workload::Command {
         let is_alone = ["before", "check", "after"].iter().all(|hook| !treatment.options.contains_key(*hook));
         let has_server = has_server(treatment);
         let cpu_ns: Option<f64> = run.slices.iter().map(|slice| cpu_ns(slice, has_server)).sum();

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use threadwise_document::{Prose, prose};
 use threadwise_statistics::{MeanEstimate, arithmetic, geometric, mean, mean_of_known, median};
 use threadwise_study::command::{self, Better, MetricSpec, PIN_SERVER};
-use threadwise_study::{OptionValue, Run, Slice, Study, Treatment, worklist};
+use threadwise_study::{OptionValue, Run, Slice, Study, Treatment, Workload};
 
 /// Numbers of one run by metric name.
 pub type Figures = BTreeMap<String, f64>;
@@ -196,7 +196,7 @@ pub fn quantity(study: &Study, table: &Table<'_>, rate: Option<&Rate>) -> Quanti
     let server = if study.treatments.iter().any(has_server) { ", server included" } else { "" };
     let of_run = || Quantity::own(CPU, format!("CPU per run{server}"), "ns", Better::Lower);
     let Some(time) = table.spread(|figures| figures.get(ELAPSED).copied()) else { return of_run() };
-    if study.workload == worklist::WORKLOAD || study.comparisons.is_empty() {
+    if study.workload == Workload::WorkList || study.comparisons.is_empty() {
         return of_run();
     }
     let done = |rate: &Rate| table.spread(|figures| Some(figures.get(&rate.metric)? * figures.get(ELAPSED)?));
@@ -223,7 +223,7 @@ pub const WHY: &str = "the same in every treatment";
 pub fn fixed_time(study: &Study, table: &Table<'_>, headline: Option<&Quantity>) -> Option<FixedTime> {
     let is_asked = study.treatments.iter().any(|treatment| treatment.options.contains_key("headline"));
     let is_by_duration = headline.is_some_and(|headline| headline.metric == ELAPSED);
-    if study.workload != command::WORKLOAD || !is_by_duration || is_asked || study.comparisons.is_empty() {
+    if study.workload != Workload::Command || !is_by_duration || is_asked || study.comparisons.is_empty() {
         return None;
     }
     let median_of = |at: usize| {

@@ -28,8 +28,8 @@ use crate::{Direction, Estimate, NoiseFloor};
 use figures::{Figures, Table};
 use threadwise_document::numbers::significant;
 use threadwise_statistics::{MeanEstimate, correlation, mean};
-use threadwise_study::command::{self, Better, Each};
-use threadwise_study::{OptionValue, Role, Run, Study, Treatment, worklist};
+use threadwise_study::command::{self, Better, COMMAND, Each};
+use threadwise_study::{OptionValue, Role, Run, Study, Treatment, Workload};
 use types::NOT_REPORTED;
 
 /// Adds the results of commands to an analysis, in place of the estimates of other workloads.
@@ -40,7 +40,7 @@ pub(crate) fn add(analysis: &mut Analysis, setting: &Setting<'_>, observed: &Obs
     }
     let rate = figures::rate(study);
     let table = Table::new(study, observed, runs, rate.as_ref());
-    let texts = study.treatments.iter().filter_map(|treatment| treatment.options.get("command"));
+    let texts = study.treatments.iter().filter_map(|treatment| treatment.options.get(COMMAND));
     let mut commands: Vec<String> = texts.map(OptionValue::to_string).collect();
     commands.dedup();
     let is_per_session =
@@ -121,7 +121,7 @@ fn quantities(study: &Study, is_per_session: bool, cpu: Quantity) -> Vec<Quantit
     // One job of a work list is never idle before the list is done, so its idle share is 0, and a ratio cannot be over
     // that if it is the baseline.
     let is_one = |treatment: &Treatment| treatment.role == Role::Baseline && treatment.sessions == 1;
-    if study.workload == worklist::WORKLOAD && study.treatments.iter().any(is_one) {
+    if study.workload == Workload::WorkList && study.treatments.iter().any(is_one) {
         all.retain(|quantity| quantity.metric != IDLE_SHARE || quantity.name == asked);
     }
     if let Some(at) = all.iter().position(|quantity| quantity.is_said && quantity.name == asked) {

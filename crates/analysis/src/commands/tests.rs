@@ -9,13 +9,12 @@ use crate::{Answer, Direction, Estimate, Finding, analyse_on, plain_verdict, rea
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
-use threadwise_study::{Reading, RunStatus, SessionSlice, Slice};
+use threadwise_study::{Reading, RunStatus, SessionSlice, Slice, Workload};
 
 /// A study of one command with the given treatments and metrics (`NAME`, `UNIT BETTER KIND:PATTERN`).
 fn commands(treatments: &[&str], metrics: &[(&str, &str)]) -> Study {
     let mut study = study(&[""], treatments);
-    (study.name, study.workload, study.engine) =
-        ("command".into(), command::WORKLOAD.into(), "command".into());
+    (study.name, study.workload, study.engine) = ("command".into(), Workload::Command, "command".into());
     study.design.rounds = 1;
     for treatment in &mut study.treatments {
         let mut put = |key: &str, text: &str| {

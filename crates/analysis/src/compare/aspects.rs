@@ -112,7 +112,7 @@ const SYSTEM: [Named; 4] = [
 
 const STUDY: [Named; 6] = [
     ("study", |facts| facts.study.name.clone()),
-    ("workload", |facts| facts.study.workload.clone()),
+    ("workload", |facts| facts.study.workload.to_string()),
     ("treatments", |facts| {
         // Each with what decides where it runs.
         let one = |one: &Treatment| format!("{} ({} x {})", one.name, one.placement, one.sessions);

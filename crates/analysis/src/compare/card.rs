@@ -89,7 +89,7 @@ pub fn card<'a>(facts: &Facts<'a>) -> Card<'a> {
         threads_per_core: threads_a_core(facts),
         engine: &study.engine,
         engine_version: facts.engine_version,
-        workload: &study.workload,
+        workload: study.workload.name(),
         simulated: facts.is_simulated(),
         blocks: facts.analysis.blocks,
         level: facts.level(),

@@ -4,7 +4,7 @@ use super::*;
 use crate::fixtures::{cpu_times, machine, run, study};
 use crate::{Facts, analyse_on, document, verdict};
 use threadwise_document::Block;
-use threadwise_study::{Reading, Study};
+use threadwise_study::{Note, NoteCode, Reading, Study};
 
 fn reading(sampler: &str, metric: &str, cpu: Option<u32>, value: f64) -> Reading {
     let (sampler, metric) = (sampler.to_owned(), metric.to_owned());
@@ -138,9 +138,10 @@ fn the_section_leaves_out_what_is_unknown_and_says_why_once() {
     }
     let analysis = analyse_on(&study, Some(&topology), &runs, 1.0);
     let notes = [
-        "no readings of clock: hidden".to_owned(),
-        "no readings of energy: for root alone; chmod".to_owned(),
+        ("clock", "no readings of clock: hidden"),
+        ("energy", "no readings of energy: for root alone; chmod"),
     ];
+    let notes = notes.map(|(sampler, text)| Note::new(NoteCode::NoReadings(sampler.to_owned()), text));
     let facts = Facts { runs: &runs, notes: &notes, ..Facts::new(&study, &topology, &analysis) };
     let document = document(&facts);
     let section = document.section("logical-cpus").unwrap();

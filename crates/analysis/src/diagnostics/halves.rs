@@ -13,7 +13,7 @@ use crate::warmups::TreatmentWarmup;
 use crate::words::{changed, faster_or_slower, finding};
 use crate::{Estimate, Facts, Finding, Ratio};
 use threadwise_document::{Prose, numbers, prose};
-use threadwise_study::{Study, tpch};
+use threadwise_study::Study;
 
 pub(super) const HALVES: Diagnostic =
     Diagnostic { finding: too_short, method: paragraph, ..Diagnostic::new("halves", ask) };
@@ -30,7 +30,7 @@ const NO_BLOCK: &str = "no block has both";
 /// Above 1 second halves are faster, relative to the baseline.
 fn ask(case: &Case<'_>) -> Option<Found> {
     let (study, observed) = (case.study(), case.observed);
-    if study.runs_whole() || study.workload == tpch::WORKLOAD {
+    if !study.workload.is_sliced() {
         return None;
     }
     let groups = if study.quota.is_some() { Vec::new() } else { study.groups() };

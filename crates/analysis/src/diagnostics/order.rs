@@ -21,7 +21,7 @@ use crate::{Estimate, Facts, Finding, Ratio};
 use std::collections::BTreeMap;
 use threadwise_document::{Prose, numbers, prose};
 use threadwise_statistics::MeanEstimate;
-use threadwise_study::{Run, Slice, Study, tpch};
+use threadwise_study::{Run, Slice, Study, Workload};
 
 pub(super) const CARRY_OVER: Diagnostic =
     Diagnostic { finding: carry_over, method: paragraph, ..Diagnostic::new("order", ask) };
@@ -79,7 +79,7 @@ fn gap(study: &Study) -> Option<String> {
     if study.design.rounds < 2 {
         return Some("a block has one round".to_owned());
     }
-    if study.workload == tpch::WORKLOAD {
+    if study.workload == Workload::Tpch {
         // Queries suit treatments differently, which the fit would take for noise.
         return Some("its rounds are of different queries".to_owned());
     }

@@ -8,10 +8,10 @@ use crate::estimate::THROUGHPUT;
 use crate::groups::bare;
 use crate::shape::Shape;
 use crate::words::{change_decisive, finding, judged, judged_decisive, names};
-use crate::workload::Nouns;
 use crate::{Answer, Estimate, Finding};
 use threadwise_document::{Prose, numbers, prose};
 use threadwise_machine::Pin;
+use threadwise_study::workload::Nouns;
 use threadwise_study::{Role, Treatment};
 
 /// Two sessions on two cores against one alone.

@@ -10,10 +10,10 @@ use crate::choices::Choice;
 use crate::estimate::THROUGHPUT;
 use crate::shape::Shape;
 use crate::words::{change, finding, judged, names, share};
-use crate::workload::{Nouns, reads_cached};
 use crate::{Estimate, Finding, Interval, Ratio};
 use threadwise_document::{Prose, prose};
-use threadwise_study::Treatment;
+use threadwise_study::workload::Nouns;
+use threadwise_study::{Treatment, Workload};
 
 /// The yield with its cost, or why there is none.
 pub fn smt_yield(facts: &Facts<'_>, nouns: &Nouns) -> Finding {
@@ -87,7 +87,7 @@ pub fn keeps_busy(facts: &Facts<'_>, estimate: &Estimate) -> bool {
     let mut treatments = facts.analysis.treatments.iter();
     let summary = treatments.find(|treatment| treatment.name == estimate.treatment);
     let share = summary.and_then(|summary| summary.metrics.get("busy_share"));
-    reads_cached(facts.study) || share.is_some_and(|share| share.mean >= BUSY_SHARE)
+    facts.study.workload == Workload::LogicalIo || share.is_some_and(|share| share.mean >= BUSY_SHARE)
 }
 
 /// Two siblings over one of them, two sessions on both sides.

@@ -425,7 +425,7 @@ fn reads_and_inserts_lead_with_validity_or_the_answer() {
     let (study, runs) = small_study();
     crate::fixtures::assert_leads(&study, &machine(1, 2, 1), &runs, "advice");
     let mut inserts = study.clone();
-    inserts.workload = "insert".to_owned();
+    inserts.workload = "insert".into();
     crate::fixtures::assert_leads(&inserts, &machine(1, 2, 1), &runs, "advice");
     // A study that only sweeps is about the knee.
     let mut sweep = study;

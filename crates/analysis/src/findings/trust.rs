@@ -16,15 +16,15 @@ use crate::parts::Parts;
 use crate::validity::{self, Counts};
 use crate::warmups::TreatmentWarmup;
 use crate::words::{finding, list, plus_minus, share, shortened};
-use crate::workload::reads_cached;
 use crate::{Answer, Covariates, Estimate, Finding, TreatmentSummary};
 use std::collections::BTreeMap;
 use threadwise_document::numbers::{self, counted, set_percent};
 use threadwise_document::{Prose, prose};
 use threadwise_statistics::median;
-use threadwise_study::OptionValue;
 use threadwise_study::load::StudyFile;
 use threadwise_study::study::MIN_BLOCKS;
+use threadwise_study::worklist::OWN_RECIPE;
+use threadwise_study::{Note, NoteCode, OptionValue, Workload};
 
 /// The preset that sweeps cached reads.
 const SWEEP: &str = "session-sweep";
@@ -83,21 +83,21 @@ pub fn declared_wrongly(hardware: &Hardware) -> Option<Finding> {
 }
 
 /// What the notes say of a server that was not on its placement: not bound at all, or with memory from before.
-pub fn not_placed(notes: &[String]) -> Option<Finding> {
-    let with = |words: &str| -> Vec<String> {
-        let matching = notes.iter().filter(|note| note.contains(words));
-        matching.map(|note| note.trim().trim_end_matches('.').to_owned()).collect()
+pub fn not_placed(notes: &[Note]) -> Option<Finding> {
+    let with = |code: &NoteCode| -> Vec<String> {
+        let matching = notes.iter().filter(|note| note.code == *code);
+        matching.map(|note| note.text.trim().trim_end_matches('.').to_owned()).collect()
     };
     let clauses = [
         (
-            "server not pinned",
+            NoteCode::NotPlaced,
             "so placements say nothing about the server: ratios between them are due to its clients or to chance",
         ),
-        ("memory placed earlier", "so ratios show where threads run, on memory that was placed before"),
+        (NoteCode::MemoryPlacedEarlier, "so ratios show where threads run, on memory that was placed before"),
     ];
     let sentences: Vec<Prose> = clauses
         .iter()
-        .map(|(mark, meaning)| (with(mark), meaning))
+        .map(|(code, meaning)| (with(code), meaning))
         .filter(|(clause, _)| !clause.is_empty())
         .map(|(clause, meaning)| prose!("{}, {}.", shortened(&clause), *meaning))
         .enumerate()
@@ -294,7 +294,7 @@ fn mostly_flagged(blocks: usize, flagged: usize) -> Option<Prose> {
 /// that a recipe does is done by processes of the study, so the rest of the busy time is that of others; a command of
 /// the user may have a server that works for it.
 fn crowd(facts: &Facts<'_>) -> Option<f64> {
-    facts.analysis.worklist.as_ref().filter(|list| list.recipe != "command")?;
+    facts.analysis.worklist.as_ref().filter(|list| list.recipe != OWN_RECIPE)?;
     let cpus = &facts.analysis.commands.as_ref()?.cpus;
     let others = |(summary, cpus): (&TreatmentSummary, &Option<u32>)| {
         let (all, ours) = (summary.metrics.get("busy_share")?, summary.metrics.get(BUSY_CPUS)?);
@@ -372,7 +372,7 @@ fn no_latency(facts: &Facts<'_>) -> Option<String> {
 
 /// Whether cached reads come with updates.
 fn writes(facts: &Facts<'_>) -> Option<String> {
-    if !reads_cached(facts.study) {
+    if facts.study.workload != Workload::LogicalIo {
         return None;
     }
     let updates = |value: &OptionValue| match value {
@@ -407,7 +407,7 @@ pub fn next(facts: &Facts<'_>, sweeps: &[Sweep<'_>]) -> Option<Prose> {
     // The preset sweeps cached reads: for another workload it would show nothing.
     let study = facts.study;
     let is_its_own = |file: StudyFile| file.engine() == study.engine;
-    (!swept && reads_cached(study)).then(|| match study.engine.as_str() {
+    (!swept && study.workload == Workload::LogicalIo).then(|| match study.engine.as_str() {
         _ if StudyFile::preset(SWEEP).is_ok_and(is_its_own) => prose!("`threadwise run {}`", SWEEP),
         _ if study.engine_options.contains_key("url") => {
             prose!("`threadwise run {}` with the same `--engine`", SWEEP)

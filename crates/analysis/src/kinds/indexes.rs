@@ -21,14 +21,13 @@ use crate::groups::{bare, distinct};
 use crate::kind::Kind;
 use crate::parts::Parts;
 use crate::words::{finding, limited, names};
-use crate::workload::Nouns;
 use crate::{Estimate, Facts, Finding, Ratio};
 use std::collections::{BTreeMap, BTreeSet};
 use threadwise_document::chart::ChartWords;
 use threadwise_document::{Block, Cell, Column, Prose, Says, Section, Shown, Table, prose};
 use threadwise_machine::placement::{self, Resolved};
 use threadwise_machine::{Draw, Placement};
-use threadwise_study::{Comparison, Study, index};
+use threadwise_study::{Comparison, Study, Workload};
 
 /// Gains under one lock over those under another.
 pub(crate) const LOCK_GAINS: Diagnostic = Diagnostic::new("lock-gains", ask);
@@ -113,7 +112,7 @@ fn ask(case: &Case<'_>) -> Option<Found> {
     // In the study's order.
     let locks = study.treatments.iter().filter_map(|one| one.factors.get(FACTOR));
     let locks: Vec<&str> = distinct(locks.map(String::as_str));
-    if study.workload != index::WORKLOAD || locks.len() < 2 {
+    if study.workload != Workload::Index || locks.len() < 2 {
         return None;
     }
     let series = |comparison: &Comparison| throughput(study, case.observed, comparison);
@@ -146,18 +145,6 @@ fn ask(case: &Case<'_>) -> Option<Found> {
 pub struct Indexes;
 
 impl Kind for Indexes {
-    fn is(&self, study: &Study) -> bool {
-        study.workload == index::WORKLOAD
-    }
-
-    fn nouns(&self, _study: &Study) -> Nouns {
-        Nouns { noun: "operations", noun_one: "operation", ..rate::NOUNS }
-    }
-
-    fn scope(&self, _study: &Study) -> Option<String> {
-        Some("one lookup or insert is a row, without a transaction or a log".to_owned())
-    }
-
     fn findings(&self, facts: &Facts<'_>) -> Parts {
         let Some(pairs) = facts.analysis.found(LOCK_GAINS.name) else { return rate::Rates.findings(facts) };
         let threads = said(facts, pairs, From::Threads);

@@ -1,5 +1,5 @@
 //! One module per kind of workload: its words for its work, its findings, and the sections that show it. A new kind is
-//! a folder here and a line in [`KINDS`].
+//! a folder here and a line in [`of`].
 
 pub mod command;
 pub mod indexes;
@@ -9,19 +9,16 @@ pub mod scans;
 pub mod worklist;
 
 use crate::kind::Kind;
-use threadwise_study::Study;
+use threadwise_study::{Study, Workload};
 
-/// All kinds; the last one takes studies of no other kind.
-pub const KINDS: [&dyn Kind; 6] = [
-    &worklist::Worklists,
-    &command::Commands,
-    &queries::Queries,
-    &indexes::Indexes,
-    &scans::Scans,
-    &rate::Rates,
-];
-
-/// The kind of a study.
+/// The kind of a study: rates, if its workload has none of its own.
 pub fn of(study: &Study) -> &'static dyn Kind {
-    KINDS.into_iter().find(|kind| kind.is(study)).unwrap_or(&rate::Rates)
+    match study.workload {
+        Workload::WorkList => &worklist::Worklists,
+        Workload::Command => &command::Commands,
+        Workload::Tpch => &queries::Queries,
+        Workload::Index => &indexes::Indexes,
+        Workload::ParallelScan => &scans::Scans,
+        _ => &rate::Rates,
+    }
 }

@@ -10,34 +10,18 @@ use crate::queries::{
     Baseline, Found, PLAN_SIGN, cores, data_words, heat, outliers, pairs, plans, short, short_reason, steps,
     treatments, verdict,
 };
-use crate::workload::Nouns;
 use threadwise_document::chart::ChartWords;
 use threadwise_document::numbers::{counted, percent, set_percent};
 use threadwise_document::{Block, Fact, Mark, Prose, Section, Shown, prose};
 use threadwise_study::Study;
 use threadwise_study::tpch::{self, Test};
+use threadwise_study::workload::Nouns;
 
 /// The kind.
 pub struct Queries;
 
 /// Longest reason that is written out.
 const MAX_REASON: usize = 200;
-
-const NOUNS: Nouns = Nouns {
-    rate: "queries/s",
-    rate_in_full: "Queries per second",
-    cpu: "CPU/query",
-    row: "query",
-    session: "stream",
-    sessions: "streams",
-    noun: "queries",
-    noun_one: "query",
-    causes: "clocks and caches",
-};
-
-/// Queries that take turns: throughput is a geometric mean over them.
-const IN_TURN: Nouns =
-    Nouns { rate: "queries/s (geo. mean)", rate_in_full: "Queries per second (geometric mean)", ..NOUNS };
 
 /// Whether a study's queries take turns one by one, so that its throughput is a geometric mean over queries rather than
 /// the number that end in an hour.
@@ -46,12 +30,17 @@ fn is_power(study: &Study) -> bool {
 }
 
 impl Kind for Queries {
-    fn is(&self, study: &Study) -> bool {
-        study.workload == tpch::WORKLOAD
-    }
-
+    /// Throughput of queries that take turns is a geometric mean over them.
     fn nouns(&self, study: &Study) -> Nouns {
-        if is_power(study) { IN_TURN } else { NOUNS }
+        let nouns = study.workload.known().nouns;
+        match is_power(study) {
+            true => Nouns {
+                rate: "queries/s (geo. mean)",
+                rate_in_full: "Queries per second (geometric mean)",
+                ..nouns
+            },
+            false => nouns,
+        }
     }
 
     /// `cpu_ns_per_row` is `cpu_ns_per_query`, and `rows_per_s` is `queries_per_s` if whole streams run; query by query

@@ -10,7 +10,6 @@ use crate::parts::Parts;
 use crate::sections::activity::latency_gap;
 use crate::sections::ratios;
 use crate::sections::time::label_of;
-use crate::workload::{Nouns, reads_cached};
 use crate::{Estimate, Facts, Finding, Interval, TreatmentSummary};
 use std::collections::BTreeMap;
 use threadwise_document::chart::{ChartWords, RateChart, RatePoint};
@@ -18,77 +17,25 @@ use threadwise_document::numbers::{capital, counted, set_percent};
 use threadwise_document::{
     Block, Cell, Chart, Column, Figure, Mark, Prose, Ratio, Row, Says, Section, Shown, Table, prose,
 };
-use threadwise_study::{Comparison, Options, Role, Study, Treatment, transaction};
+use threadwise_study::workload::Nouns;
+use threadwise_study::{Comparison, Options, Role, Study, Treatment, Workload};
 
 /// The kind.
 pub struct Rates;
 
-/// Its words for its work.
-pub(super) const NOUNS: Nouns = Nouns {
-    rate: "rows/s",
-    rate_in_full: "Rows per second",
-    cpu: "CPU/row",
-    row: "row",
-    session: "session",
-    sessions: "sessions",
-    noun: "rows",
-    noun_one: "row",
-    causes: "clocks and caches",
-};
-
-fn inserts(study: &Study) -> bool {
-    study.workload == "insert"
-}
-
-fn is_users_transaction(study: &Study) -> bool {
-    study.workload == transaction::WORKLOAD
-}
-
 impl Kind for Rates {
-    fn is(&self, _study: &Study) -> bool {
-        true
-    }
-
-    fn nouns(&self, study: &Study) -> Nouns {
-        match study {
-            _ if reads_cached(study) => Nouns { noun: "reads", noun_one: "read", ..NOUNS },
-            // Commits of several sessions may wait for one flush of the log together.
-            _ if inserts(study) => Nouns {
-                noun: "inserts",
-                noun_one: "inserted row",
-                causes: "shared flushes, clocks and caches",
-                ..NOUNS
-            },
-            _ if is_users_transaction(study) => Nouns {
-                rate: "transactions/s",
-                rate_in_full: "Transactions per second",
-                cpu: "CPU/transaction",
-                row: "transaction",
-                noun: "transactions",
-                noun_one: "transaction",
-                ..NOUNS
-            },
-            _ => NOUNS,
-        }
-    }
-
     fn scope(&self, study: &Study) -> Option<String> {
-        let text = match study {
-            _ if reads_cached(study) => "reads are rows read from the engine's cache",
-            _ if inserts(study) => "inserts are rows of committed transactions",
-            _ if is_users_transaction(study) => {
-                "transactions are the user's, and their answers were not checked"
-            }
-            _ => return None,
-        };
+        let text = unit(study)?;
         // Only options that are the same everywhere: a factor's levels are reported as such.
         let all = |name: &str, value: &str| {
             let is_so = |options: &Options| options.get(name).is_some_and(|set| set.to_string() == value);
             !study.treatments.is_empty() && study.treatments.iter().all(|one| is_so(&one.options))
         };
-        let relaxed = all("durability", "relaxed").then_some(", commits do not wait for the disk");
-        let unlogged = all("table", "unlogged").then_some(", a crash may empty the table");
-        Some([Some(text), relaxed, unlogged].into_iter().flatten().collect())
+        let relaxed =
+            all("durability", "relaxed").then_some(", commits do not wait for the disk").unwrap_or_default();
+        let unlogged =
+            all("table", "unlogged").then_some(", a crash may empty the table").unwrap_or_default();
+        Some([&text, relaxed, unlogged].concat())
     }
 
     fn findings(&self, facts: &Facts<'_>) -> Parts {
@@ -107,13 +54,20 @@ impl Kind for Rates {
     }
 
     fn chart_words(&self, facts: &Facts<'_>) -> ChartWords {
-        let rate = self.nouns(facts.study).rate;
-        let ratio = match is_users_transaction(facts.study) {
+        let Nouns { rate, sessions, .. } = self.nouns(facts.study);
+        let ratio = match facts.study.workload == Workload::Transaction {
             true => "ratio of transactions/s",
             false => "ratio of rows/s",
         };
-        ChartWords { rate, ratio, slice: rate, sessions: NOUNS.sessions }
+        ChartWords { rate, ratio, slice: rate, sessions }
     }
+}
+
+/// What a unit of a workload's work is, and whether answers are checked, if they could be.
+fn unit(study: &Study) -> Option<String> {
+    let known = study.workload.known();
+    let not_checked = if known.checks_answers { "" } else { ", and their answers were not checked" };
+    known.unit.map(|unit| format!("{unit}{not_checked}"))
 }
 
 /// Findings of the ratios of a study of rates.

@@ -14,7 +14,6 @@ use crate::kind::Kind;
 use crate::parts::Parts;
 use crate::setting::Setting;
 use crate::words::{MAX_LISTED, answered, finding, limited};
-use crate::workload::Nouns;
 use crate::{Facts, Finding, Ratio};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -25,12 +24,11 @@ use threadwise_document::{
     prose,
 };
 use threadwise_statistics::{arithmetic, geometric, mean, per};
-use threadwise_study::parallel::{self, WORKLOAD};
-use threadwise_study::{OptionValue, Run, Study, Treatment};
+use threadwise_study::{OptionValue, Run, Treatment, Workload, parallel};
 
 /// All treatments of a study; `None` for another workload, or if nothing was counted.
 pub(crate) fn parallel(setting: &Setting<'_>, observed: &Observed, runs: &[Run]) -> Option<Parallel> {
-    if setting.study.workload != WORKLOAD {
+    if setting.study.workload != Workload::ParallelScan {
         return None;
     }
     let treatments = &setting.study.treatments;
@@ -312,18 +310,6 @@ pub fn log_ratio(slices: &[ProcessSlice]) -> Result<f64, Gap> {
 pub struct Scans;
 
 impl Kind for Scans {
-    fn is(&self, study: &Study) -> bool {
-        study.workload == parallel::WORKLOAD
-    }
-
-    fn nouns(&self, _study: &Study) -> Nouns {
-        rate::NOUNS
-    }
-
-    fn scope(&self, _study: &Study) -> Option<String> {
-        Some("one parallel, CPU-bound scan of a table in memory; every answer is checked".to_owned())
-    }
-
     fn findings(&self, facts: &Facts<'_>) -> Parts {
         let mut parts = rate::Rates.findings(facts);
         parts.lead = parts.lead.or(Some(KIND));

@@ -1,7 +1,7 @@
 //! Work lists: commands for each item of a list, by N jobs. Seconds per item are compared; everything else is as for
 //! commands.
 
-use super::command::{self, NOUNS, best, command_words, cost, gaps, metrics, others, whole};
+use super::command::{self, best, command_words, cost, gaps, metrics, others, whole};
 use crate::commands::{Commands, ELAPSED, IDLE_SHARE};
 use crate::estimate::Guess;
 use crate::findings::{smt, trust};
@@ -11,7 +11,6 @@ use crate::words::{answered, finding, judged_decisive, likely};
 use crate::worklist::{
     Bar, Computed, ITEM_S, Pair, Point, Series, Step, Timeline, Worklist, between, joint, points,
 };
-use crate::workload::Nouns;
 use crate::{Estimate, Facts, Finding, Ratio};
 use threadwise_document::chart::{ChartWords, JobChart, JobLine, JobPoint, JobStep, TimelineChart};
 use threadwise_document::numbers::{self, counted, seconds, set_percent};
@@ -19,21 +18,13 @@ use threadwise_document::{
     Block, Cell, Chart, Column, Figure, Prose, Row, Says, Section, Shown, Table, prose,
 };
 use threadwise_machine::words::bytes;
+use threadwise_study::Study;
 use threadwise_study::worklist::{Feed, MAX_SPANS, Order, WorklistOptions};
-use threadwise_study::{Study, worklist};
 
 /// The kind.
 pub struct Worklists;
 
 impl Kind for Worklists {
-    fn is(&self, study: &Study) -> bool {
-        study.workload == worklist::WORKLOAD
-    }
-
-    fn nouns(&self, _study: &Study) -> Nouns {
-        NOUNS
-    }
-
     fn metric_name(&self, study: &Study, metric: &str) -> String {
         command::Commands.metric_name(study, metric)
     }

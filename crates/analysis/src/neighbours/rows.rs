@@ -4,7 +4,7 @@
 use crate::looks::states::{Judged, LookedAt};
 use std::collections::BTreeMap;
 use threadwise_study::look::follow::Share;
-use threadwise_study::{Moment, OptionValue, Study, tpch};
+use threadwise_study::{Moment, OptionValue, Study};
 
 /// Blocks that must tell something, and as how many equal ones they must count.
 pub const LEAST_BLOCKS: f64 = 6.0;
@@ -226,7 +226,7 @@ fn threads(options: &BTreeMap<String, OptionValue>) -> usize {
 
 /// Whether a slice is one query or one whole run, as none is like the next.
 fn is_of_wholes(study: &Study) -> bool {
-    study.runs_whole() || study.workload == tpch::WORKLOAD
+    !study.workload.is_sliced()
 }
 
 /// Observations of the treatments for which `is_of` holds; looks during slices are those of all treatments. `slices` are in

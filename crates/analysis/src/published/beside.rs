@@ -91,7 +91,7 @@ pub struct NotRedone {
 /// nothing is compared in both.
 pub fn beside_same(facts: &Facts<'_>) -> Option<Beside> {
     let published = find(&facts.study.name).ok()?;
-    (published.workload == facts.study.workload)
+    (published.workload == facts.study.workload.name())
         .then(|| beside_any(facts, &published))
         .filter(|found| !found.rows.is_empty())
 }

@@ -104,7 +104,7 @@ fn other_names_and_other_workloads_are_not_put_beside() {
         beside_any(&Facts::new(&study, &topology, &analysis), &find("cached-reads").unwrap()).rows.len(),
         2
     );
-    (study.name, study.workload) = ("cached-reads".to_owned(), "insert".to_owned());
+    (study.name, study.workload) = ("cached-reads".to_owned(), "insert".into());
     assert_eq!(beside_same(&Facts::new(&study, &topology, &analysis)), None);
 }
 
@@ -112,7 +112,7 @@ fn other_names_and_other_workloads_are_not_put_beside() {
 fn an_option_that_differs_from_the_published_one_is_no_match() {
     let topology = machine(1, 2, 2);
     let mut study = study(&["key=random", "key=sequential"], &["all all 4", "no-smt no-smt 2"]);
-    (study.name, study.workload) = ("concurrent-inserts".to_owned(), "insert".to_owned());
+    (study.name, study.workload) = ("concurrent-inserts".to_owned(), "insert".into());
     for treatment in &mut study.treatments {
         let key = treatment.group.trim_start_matches("key=").to_owned();
         treatment.options.insert("key".to_owned(), OptionValue::Text(key));
@@ -138,7 +138,7 @@ fn queries(dops: &[u32]) -> Study {
         .collect();
     let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
     let mut study = study(&[""], &lines);
-    (study.name, study.workload) = ("parallel-queries".to_owned(), "tpch".to_owned());
+    (study.name, study.workload) = ("parallel-queries".to_owned(), "tpch".into());
     study.comparisons.clear();
     for treatment in &mut study.treatments[2..] {
         let dop = treatment.name.rsplit_once('d').unwrap().1.parse().unwrap();
@@ -186,7 +186,7 @@ fn degrees_of_parallelism_are_matched_by_number_below_the_cores_and_by_what_they
 fn jobs_are_matched_by_placement_and_number() {
     let lines = ["no-smt-j1 no-smt 1", "no-smt-j2 no-smt 2", "all-j1 all 1", "all-j2 all 2", "all-j3 all 3"];
     let mut study = study(&[""], &lines);
-    (study.name, study.workload) = ("work-list".to_owned(), "worklist".to_owned());
+    (study.name, study.workload) = ("work-list".to_owned(), "worklist".into());
     study.comparisons = vec![
         comparison("all-j2", &["no-smt-j2"], "named"),
         comparison("no-smt-j2", &["no-smt-j1"], "named"),

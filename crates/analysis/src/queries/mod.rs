@@ -30,7 +30,7 @@ use executions::Executions;
 use ratios::Whole;
 use std::collections::BTreeSet;
 use threadwise_machine::Topology;
-use threadwise_study::{OptionValue, Run, Study, tpch};
+use threadwise_study::{OptionValue, Run, Study, Workload};
 
 pub(crate) use cores::own_bounds;
 pub(crate) use found::{Found, PLAN_SIGN, data_words};
@@ -53,7 +53,7 @@ pub(crate) fn queries(
     runs: &[Run],
     whole: &[Run],
 ) -> Option<Queries> {
-    if setting.study.workload != tpch::WORKLOAD {
+    if setting.study.workload != Workload::Tpch {
         return None;
     }
     let table = Executions::new(setting, observed, runs);

@@ -17,7 +17,7 @@ pub fn subject(facts: &Facts<'_>) -> String {
     let engine = engine.trim();
     let simulated = if facts.is_simulated() { "SIMULATED: " } else { "" };
     // A command is an engine of its own.
-    let on = if facts.study.engine == facts.study.workload { String::new() } else { format!(" on {engine}") };
+    let on = if facts.study.runs_whole() { String::new() } else { format!(" on {engine}") };
     let (whole, bare) = (machine(facts.topology, true), machine(facts.topology, false));
     let lines = [
         format!("{simulated}{title}{on}: {whole}"),

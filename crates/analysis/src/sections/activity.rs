@@ -2,12 +2,12 @@
 //! Empty if an engine reports nothing of it.
 
 use crate::activity::{Locks, OTHER, RUNNING, Waits};
-use crate::workload::Nouns;
 use crate::{Facts, Interval, Ratio, TreatmentSummary};
 use std::collections::BTreeSet;
 use threadwise_document::chart::{WaitChart, WaitRow};
 use threadwise_document::numbers::capital;
 use threadwise_document::{Block, Cell, Chart, Column, Figure, Section, Shown, Table, prose};
+use threadwise_study::workload::Nouns;
 
 /// Longest name of a wait or counter.
 const MAX_NAME: usize = 40;

@@ -6,12 +6,12 @@
 
 use crate::Facts;
 use crate::queries::own_bounds;
-use crate::workload::Nouns;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use threadwise_document::{Block, Cell, Column, Interval, Shown, Table};
 use threadwise_statistics::{arithmetic, mean};
 use threadwise_study::Run;
+use threadwise_study::workload::Nouns;
 
 /// One run, seconds.
 #[derive(Clone, Copy)]

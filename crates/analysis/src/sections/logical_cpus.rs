@@ -3,11 +3,12 @@
 
 use crate::cpus::{CpuRow, Cpus, PackageRow, TreatmentCpus, Use};
 use crate::estimate::ROWS_PER_JOULE;
-use crate::workload::Nouns;
 use crate::{Facts, Interval};
 use std::collections::{BTreeMap, BTreeSet};
 use threadwise_document::numbers::{counted, value};
 use threadwise_document::{Block, Cell, Column, Fold, Prose, Row, Section, Shown, Table, prose};
+use threadwise_study::NoteCode;
+use threadwise_study::workload::Nouns;
 
 /// Most rows of a treatment on the page, and of all treatments in one table. JSON has all.
 const MAX_ROWS: usize = 64;
@@ -225,8 +226,8 @@ fn why(facts: &Facts<'_>, sampler: &str, metric: &str) -> String {
     let first = gaps.next();
     let gap = first.into_iter().chain(gaps).find(|reading| reading.metric == metric).or(first);
     let noted = || {
-        let mark = format!("no readings of {sampler}: ");
-        facts.notes.iter().find_map(|note| Some(note.split_once(&mark)?.1.to_owned()))
+        let code = NoteCode::NoReadings(sampler.to_owned());
+        facts.notes.iter().find(|note| note.code == code).map(|note| note.reason().to_owned())
     };
     gap.and_then(|reading| reading.gap.clone()).or_else(noted).unwrap_or_else(|| "it was not read".to_owned())
 }

@@ -13,7 +13,7 @@ use threadwise_document::{
     Block, Cell, Chart, Column, Figure, Interval, Prose, Section, Shown, Strip, Table, prose,
 };
 use threadwise_machine::CpuSet;
-use threadwise_study::Moment;
+use threadwise_study::{Moment, NoteCode};
 
 /// Words of `threadwise watch` for a logical CPU, and their headings.
 const CPU_WORDS: [(&str, &str); 7] = [
@@ -48,11 +48,11 @@ pub fn gap(facts: &Facts<'_>) -> Option<Prose> {
     if facts.analysis.looks.is_some() {
         return None;
     }
-    let noted = facts.notes.iter().find(|note| note.starts_with(NOTE));
+    let noted = facts.notes.iter().find(|note| note.code == NoteCode::NoLooks);
     Some(match noted {
         _ if facts.is_simulated() => prose!("Where {} ran: nowhere, they are from a model.", slices),
         Some(note) => {
-            let why = note.strip_prefix(AT).unwrap_or(note).trim().trim_end_matches('.');
+            let why = note.text.strip_prefix(AT).unwrap_or(&note.text).trim().trim_end_matches('.');
             prose!("Where {} ran is unknown: {}.", slices, why)
         }
         None => prose!(
@@ -63,9 +63,7 @@ pub fn gap(facts: &Facts<'_>) -> Option<Prose> {
     })
 }
 
-/// Prefix of a note of the store that says why there are no looks.
-const NOTE: &str = "no looks";
-/// Its prefix if looks could not be taken; the rest is the reason.
+/// How a note of why there are no looks begins, which the sentence says itself.
 const AT: &str = "no looks at where slices ran:";
 
 /// What the study's measured windows are called.

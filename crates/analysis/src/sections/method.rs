@@ -276,7 +276,7 @@ pub fn configuration(facts: &Facts<'_>) -> Section {
     ];
     let rows = rows.map(|(name, value)| vec![Cell::text(name), Cell::Text(value)]);
     let mut tables = vec![Table::new("Machine and program", columns(&["", ""], &[]), rows)];
-    let notes = facts.notes.iter().map(|text| vec![Cell::text(text)]);
+    let notes = facts.notes.iter().map(|note| vec![Cell::text(&note.text)]);
     tables.extend((notes.len() > 0).then(|| Table::new("Notes", columns(&[""], &[]), notes)));
     let tables = tables.into_iter().map(|table| Block::Table(table.shown(Shown::Page)));
     let study =

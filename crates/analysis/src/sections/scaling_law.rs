@@ -5,13 +5,13 @@ use crate::scaling_law::{
     Candidate, FEWEST_LOADS, Fitted, Outcome, Prediction, ScalingLaw, SeriesLaw, Unknown,
 };
 use crate::words::finding;
-use crate::workload::Nouns;
 use crate::{Facts, Finding};
 use threadwise_document::chart::CurveChart;
 use threadwise_document::numbers::{self, counted};
 use threadwise_document::{
     Block, Cell, Chart, Column, Document, Figure, Interval, Prose, Section, Shown, Table, prose,
 };
+use threadwise_study::workload::Nouns;
 
 /// Words for a series' work.
 #[derive(Debug, Clone, Copy)]

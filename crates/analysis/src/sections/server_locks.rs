@@ -4,11 +4,11 @@
 
 use crate::activity::{MAX_SERVER_NAMES, ServerLock, ServerLocks, ServerWait};
 use crate::words::list;
-use crate::workload::Nouns;
 use crate::{Facts, Interval};
 use std::collections::BTreeSet;
 use threadwise_document::numbers::{capital, count_word};
 use threadwise_document::{Block, Cell, Column, Prose, Section, Shown, Table, prose};
+use threadwise_study::workload::Nouns;
 
 /// The section; `None` if the server reports none of them.
 pub fn section(facts: &Facts<'_>, nouns: &Nouns) -> Option<Section> {

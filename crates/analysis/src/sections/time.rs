@@ -3,11 +3,11 @@
 use crate::Facts;
 use crate::commands::elapsed_ns;
 use crate::drift;
-use crate::workload::Nouns;
 use std::collections::{BTreeMap, BTreeSet};
 use threadwise_document::chart::SliceChart;
 use threadwise_document::numbers::compact;
 use threadwise_document::{Block, Cell, Chart, Column, Figure, Section, Shown, Table, prose};
+use threadwise_study::workload::Nouns;
 use threadwise_study::{Run, Slice, Study};
 
 /// Most points of the chart: more make a browser slow and a chart no clearer.

@@ -3,12 +3,12 @@
 use super::cells::share;
 use super::core_time;
 use crate::Facts;
-use crate::workload::Nouns;
 use std::collections::{BTreeMap, BTreeSet};
 use threadwise_document::chart::{Usage, UsageRow};
 use threadwise_document::numbers::percent;
 use threadwise_document::{Block, Cell, Chart, Column, Figure, Section, Shown, Table, prose};
 use threadwise_machine::{CpuSet, Topology};
+use threadwise_study::workload::Nouns;
 use threadwise_study::{CpuTimes, Run};
 
 /// The section.

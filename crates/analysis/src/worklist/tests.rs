@@ -6,7 +6,7 @@ use crate::commands::IDLE_SHARE;
 use crate::fixtures::{comparison, cpu_times, machine, ratio, study};
 use crate::{Answer, Finding, Ratio, analyse_on, plain_verdict};
 use threadwise_study::{
-    Comparison, OptionValue, Reading, RunStatus, SessionSlice, Slice, Treatment, command,
+    Comparison, OptionValue, Reading, RunStatus, SessionSlice, Slice, Treatment, Workload, command,
 };
 
 /// A treatment: name, placement, jobs, levels of factors.
@@ -15,7 +15,7 @@ type Seat<'a> = (&'a str, &'a str, u32, &'a [(&'a str, &'a str)]);
 /// A study of work lists; the first seat is the baseline.
 fn lists(seats: &[Seat<'_>]) -> Study {
     let mut study = study(&[""], &["x all 1"]);
-    (study.name, study.workload, study.engine) = ("reload".into(), WORKLOAD.into(), "worklist".into());
+    (study.name, study.workload, study.engine) = ("reload".into(), Workload::WorkList, "worklist".into());
     study.design.rounds = 1;
     study.comparisons.clear();
     let parser = command::parsers::find(threadwise_study::worklist::PARSER).unwrap();
@@ -417,7 +417,7 @@ fn one_block_has_no_interval_and_other_workloads_no_list() {
     assert!(of_kind(&findings, "jobs-step")[0].contains("1.60x (1 block, no interval)"), "{findings:?}");
     let nothing = analyse_on(&study, None, &[], 1.0).worklist.unwrap();
     assert!(nothing.series.is_empty() && nothing.pairs.is_empty() && nothing.timelines.is_empty());
-    let other = Study { workload: command::WORKLOAD.to_owned(), ..study };
+    let other = Study { workload: Workload::Command, ..study };
     assert_eq!(analyse_on(&other, None, &story(2), 1.0).worklist, None);
 }
 

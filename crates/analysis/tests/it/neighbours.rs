@@ -186,7 +186,7 @@ type Taken = (Slice, Vec<Seen>);
 /// logical CPU 0, or 1, as drawn for the block.
 pub fn query_study(host: &Host, random: &mut Normal) -> Observations {
     let study = whole::study();
-    let study = threadwise_study::Study { workload: "tpch".to_owned(), ..study };
+    let study = threadwise_study::Study { workload: "tpch".into(), ..study };
     let alone: Vec<f64> = (0..QUERIES)
         .map(|query| SHORTEST_S * 16_f64.powf(f64::from(query) / f64::from(QUERIES - 1)))
         .collect();

@@ -10,11 +10,11 @@ mod session;
 pub(crate) mod transaction;
 mod treatment;
 
-use threadwise_engine::workloads::insert::{Durability, Insert, NAME as INSERT, Table};
-use threadwise_engine::workloads::logical_io::{LogicalIo, NAME as LOGICAL_IO};
-use threadwise_engine::workloads::options::{Loop, place_of_loop, refuse};
-use threadwise_engine::workloads::transaction::NAME as TRANSACTION;
+use threadwise_engine::workloads::insert::{Durability, Insert, Table};
+use threadwise_engine::workloads::logical_io::LogicalIo;
+use threadwise_engine::workloads::options::{Loop, no_workload, place_of_loop, refuse};
 use threadwise_engine::{EngineError, LoadRequest, Loaded};
+use threadwise_study::Workload;
 
 use crate::home::{DATABASE, Home, PAGE_BYTES};
 use crate::isql::Isql;
@@ -23,7 +23,7 @@ pub(crate) use insert::ROW_BYTES;
 pub(crate) use treatment::Treatment;
 
 /// Workloads of this engine.
-pub(crate) const NAMES: &[&str] = &[LOGICAL_IO, INSERT, TRANSACTION];
+pub(crate) const WORKLOADS: &[Workload] = &[Workload::LogicalIo, Workload::Insert, Workload::Transaction];
 
 /// A workload on data that threadwise makes.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -41,13 +41,10 @@ impl Work {
     /// The first option that is impossible.
     pub(crate) fn parse(load: &LoadRequest) -> Result<Self, EngineError> {
         some_sessions(load)?;
-        let workload = match load.workload.as_str() {
-            LOGICAL_IO => Self::LogicalIo(readable(LogicalIo::parse(&load.options)?)?),
-            INSERT => Self::Insert(insertable(Insert::parse(&load.options, &[])?)?),
-            other => {
-                let why = format!("firebird has no '{other}'; it has: {}", NAMES.join(", "));
-                return Err(refuse("workload", why));
-            }
+        let workload = match &load.workload {
+            Workload::LogicalIo => Self::LogicalIo(readable(LogicalIo::parse(&load.options)?)?),
+            Workload::Insert => Self::Insert(insertable(Insert::parse(&load.options, &[])?)?),
+            other => return Err(no_workload("firebird", other, WORKLOADS)),
         };
         match place_of_loop(&load.options)? {
             Loop::Server => Ok(workload),

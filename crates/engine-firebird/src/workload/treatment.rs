@@ -6,6 +6,7 @@ use threadwise_engine::{EngineError, Running, Session, SessionRequest, Standing,
 use threadwise_machine::CpuSet;
 use threadwise_process::masks;
 use threadwise_process::proc::thread_numbers;
+use threadwise_study::Note;
 
 use super::insert::Content;
 use super::opened::{EACH_A_PROGRAM, OpenSession, Opened, placed};
@@ -136,7 +137,7 @@ impl Running for Treatment {
                     .to_owned()
             }
         });
-        Ok(Standing { placed: all, notes })
+        Ok(Standing { placed: all, notes: notes.into_iter().map(Note::from).collect() })
     }
 
     fn finish(&self) -> Result<(), EngineError> {

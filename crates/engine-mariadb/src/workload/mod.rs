@@ -13,11 +13,11 @@ mod waits;
 mod watch;
 
 use mysql::Conn;
-use threadwise_engine::workloads::insert::{Insert, NAME as INSERT, Table};
-use threadwise_engine::workloads::logical_io::{LogicalIo, NAME as LOGICAL_IO};
-use threadwise_engine::workloads::options::{Loop, place_of_loop, refuse};
-use threadwise_engine::workloads::transaction::NAME as TRANSACTION;
+use threadwise_engine::workloads::insert::{Insert, Table};
+use threadwise_engine::workloads::logical_io::LogicalIo;
+use threadwise_engine::workloads::options::{Loop, no_workload, place_of_loop, refuse};
 use threadwise_engine::{EngineError, LoadRequest, Loaded, Session, SessionRequest};
+use threadwise_study::Workload;
 
 use crate::Server;
 pub(crate) use insert::ROW_BYTES;
@@ -27,7 +27,7 @@ pub(crate) use treatment::Treatment;
 pub(crate) use watch::Watch;
 
 /// Workloads of this engine.
-pub(crate) const NAMES: &[&str] = &[LOGICAL_IO, INSERT, TRANSACTION];
+pub(crate) const WORKLOADS: &[Workload] = &[Workload::LogicalIo, Workload::Insert, Workload::Transaction];
 
 /// A treatment of any workload.
 pub(crate) trait AtWork: Send + Sync {
@@ -80,17 +80,14 @@ impl Work {
     /// The first option that is impossible.
     pub(crate) fn parse(load: &LoadRequest) -> Result<Self, EngineError> {
         some_sessions(load)?;
-        let spec = match load.workload.as_str() {
-            LOGICAL_IO => Spec::LogicalIo(LogicalIo::parse(&load.options)?),
-            INSERT => {
+        let spec = match &load.workload {
+            Workload::LogicalIo => Spec::LogicalIo(LogicalIo::parse(&load.options)?),
+            Workload::Insert => {
                 let insert = Insert::parse(&load.options, &[])?;
                 insert.no_single_batch("mariadb")?;
                 Spec::Insert(insert)
             }
-            other => {
-                let why = format!("mariadb has no '{other}'; it has: {}", NAMES.join(", "));
-                return Err(refuse("workload", why));
-            }
+            other => return Err(no_workload("mariadb", other, WORKLOADS)),
         };
         let place = place_of_loop(&load.options)?;
         Ok(Self { spec, place })

@@ -20,12 +20,10 @@ mod treatment;
 pub mod waits;
 
 use postgres::Client;
+use threadwise_engine::workloads::options::no_workload;
 use threadwise_engine::workloads::transaction::Transaction;
-use threadwise_engine::workloads::{
-    insert as insert_workload, logical_io as io_workload, parallel_scan as scan_workload,
-    tpch as tpch_workload, transaction as transaction_workload,
-};
 use threadwise_engine::{EngineError, LoadRequest, Loaded};
+use threadwise_study::Workload;
 
 use crate::Server;
 pub(crate) use insert::ROW_BYTES;
@@ -37,14 +35,9 @@ pub(crate) use tpch::QuerySession;
 pub use tpch::canonical_plan;
 pub use treatment::{Backend, Treatment};
 
-/// Names of the workloads.
-pub const NAMES: &[&str] = &[
-    io_workload::NAME,
-    insert_workload::NAME,
-    scan_workload::NAME,
-    tpch_workload::NAME,
-    transaction_workload::NAME,
-];
+/// Workloads of this engine.
+pub const WORKLOADS: &[Workload] =
+    &[Workload::LogicalIo, Workload::Insert, Workload::ParallelScan, Workload::Tpch, Workload::Transaction];
 
 /// Objects that `load` makes in the schema.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -67,16 +60,13 @@ enum Work {
 
 impl Work {
     fn parse(load: &LoadRequest) -> Result<Self, EngineError> {
-        match load.workload.as_str() {
-            io_workload::NAME => Ok(Self::LogicalIo(logical_io::Work::parse(load)?)),
-            insert_workload::NAME => Ok(Self::Insert(insert::Work::parse(load)?)),
-            scan_workload::NAME => Ok(Self::ParallelScan(parallel_scan::Work::parse(load)?)),
-            tpch_workload::NAME => Ok(Self::Tpch(tpch::Work::parse(load)?)),
-            transaction_workload::NAME => Ok(Self::Transaction(transaction::parse(load)?)),
-            other => Err(EngineError::Option {
-                option: "workload".into(),
-                why: format!("postgres has no '{other}'; it has: {}", NAMES.join(", ")),
-            }),
+        match &load.workload {
+            Workload::LogicalIo => Ok(Self::LogicalIo(logical_io::Work::parse(load)?)),
+            Workload::Insert => Ok(Self::Insert(insert::Work::parse(load)?)),
+            Workload::ParallelScan => Ok(Self::ParallelScan(parallel_scan::Work::parse(load)?)),
+            Workload::Tpch => Ok(Self::Tpch(tpch::Work::parse(load)?)),
+            Workload::Transaction => Ok(Self::Transaction(transaction::parse(load)?)),
+            other => Err(no_workload("postgres", other, WORKLOADS)),
         }
     }
 }
@@ -142,18 +132,18 @@ pub fn needs_fresh_copy(load: &LoadRequest) -> Result<bool, EngineError> {
 
 /// Whether it is a workload that shares one server, which is never copied: no run changes its data, and that of `tpch`
 /// is large.
-pub fn shares_server(workload: &str) -> bool {
-    [scan_workload::NAME, tpch_workload::NAME].contains(&workload)
+pub fn shares_server(workload: &Workload) -> bool {
+    [Workload::ParallelScan, Workload::Tpch].contains(workload)
 }
 
 /// Whether it runs on private servers alone.
-pub fn needs_ours(workload: &str) -> bool {
-    workload == scan_workload::NAME
+pub fn needs_ours(workload: &Workload) -> bool {
+    *workload == Workload::ParallelScan
 }
 
 /// Whether it runs on the user's own data alone, and makes nothing in their server.
-pub fn needs_users(workload: &str) -> bool {
-    workload == transaction_workload::NAME
+pub fn needs_users(workload: &Workload) -> bool {
+    *workload == Workload::Transaction
 }
 
 /// Whether every step must find its data in no cache.

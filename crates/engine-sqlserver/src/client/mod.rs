@@ -15,13 +15,12 @@ mod workload;
 use threadwise_engine::connections::Limit;
 use threadwise_engine::server_cpus::ServerCpus;
 use threadwise_engine::servers;
-use threadwise_engine::workloads::tpch::NAME as TPCH;
 use threadwise_engine::{
     Engine, EngineError, Keeper, KnownBy, LoadRequest, Loaded, Point, Running, StartRequest,
 };
 use threadwise_machine::CpuSet;
-use threadwise_study::Options;
 use threadwise_study::engine::Properties;
+use threadwise_study::{Options, Workload};
 
 use crate::options::Affinity;
 use crate::work::Work;
@@ -51,7 +50,7 @@ impl Engine for Client {
         Sqlserver.about()
     }
 
-    fn workloads(&self) -> &'static [&'static str] {
+    fn workloads(&self) -> &'static [Workload] {
         Sqlserver.workloads()
     }
 
@@ -89,7 +88,7 @@ impl Engine for Client {
 
     fn load(&self, request: &LoadRequest) -> Result<Loaded, EngineError> {
         let server = find(&request.engine_options)?;
-        if request.workload == TPCH {
+        if request.workload == Workload::Tpch {
             return tpch::load(&server, request);
         }
         let workload = Work::parse(request)?;
@@ -109,7 +108,7 @@ impl Engine for Client {
     fn start(&self, request: &StartRequest) -> Result<Box<dyn Running>, EngineError> {
         let load = &request.load;
         let server = find(&load.engine_options)?;
-        if load.workload == TPCH {
+        if load.workload == Workload::Tpch {
             return tpch::start(server, request);
         }
         // Before the sessions, so that they are opened on the schedulers that they will have.

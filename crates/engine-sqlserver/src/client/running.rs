@@ -1,8 +1,9 @@
 //! A treatment, and the binding of its server.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use threadwise_engine::notes;
 use threadwise_engine::{EngineError, Running, Session, SessionRequest, Standing, Window};
-use threadwise_study::{Counters, SessionSlice};
+use threadwise_study::{Counters, Note, SessionSlice};
 
 use crate::client::affinity::Bound;
 use crate::client::connect::Server;
@@ -35,7 +36,7 @@ impl Running for SqlserverRunning {
     fn standing(&self) -> Result<Standing, EngineError> {
         let mut notes = server_notes(&self.server);
         notes.extend(bound_notes(self.bound().as_deref()));
-        notes.extend(self.treatment.standing());
+        notes.extend(self.treatment.standing().into_iter().map(Note::from));
         Ok(Standing { placed: Vec::new(), notes })
     }
 
@@ -62,15 +63,15 @@ impl Running for SqlserverRunning {
 }
 
 /// A note on where the server runs.
-pub(super) fn bound_notes(bound: Option<&Bound>) -> Vec<String> {
-    let free = || vec!["server not pinned: its sessions run on whichever of its threads is free".to_owned()];
-    bound.map_or_else(free, Bound::notes)
+pub(super) fn bound_notes(bound: Option<&Bound>) -> Vec<Note> {
+    let free = || vec![notes::not_pinned("its sessions run on whichever of its threads is free")];
+    bound.map_or_else(free, |bound| bound.notes().into_iter().map(Note::from).collect())
 }
 
 /// Notes on every server.
-pub(super) fn server_notes(server: &Server) -> Vec<String> {
+pub(super) fn server_notes(server: &Server) -> Vec<Note> {
     vec![
-        "memory placed earlier: the server is yours and ran before the study".to_owned(),
-        server.target().tls_line().to_owned(),
+        notes::memory_placed_earlier("the server is yours and ran before the study"),
+        server.target().tls_line().into(),
     ]
 }

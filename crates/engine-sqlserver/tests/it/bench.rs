@@ -250,7 +250,7 @@ fn work(bench: &Bench, running: &dyn Running, load: &LoadRequest, length_ns: u64
         let sessions: Vec<ScopedJoinHandle<'_, _>> =
             (0..load.sessions).map(|number| scope.spawn(one(number))).collect();
         ready.wait();
-        let notes = running.standing().unwrap().notes;
+        let notes = running.standing().unwrap().notes.into_iter().map(|note| note.text).collect();
         bench.state().is_warm = true;
         running.before().unwrap();
         let window = window(3, length_ns);

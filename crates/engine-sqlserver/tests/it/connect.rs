@@ -197,7 +197,7 @@ fn a_certificate_has_to_be_of_a_known_authority_unless_it_is_not_looked_at() {
         }
         let (keeper, _, running) = bench.begin(&load);
         let notes = running.standing().unwrap().notes;
-        assert!(notes.iter().any(|line| line.contains(note)), "{note}: {notes:?}");
+        assert!(notes.iter().any(|line| line.text.contains(note)), "{note}: {notes:?}");
         drop(running);
         keeper.end().unwrap();
     }
@@ -239,7 +239,7 @@ fn a_server_without_tls_is_measured_where_its_user_asks_for_no_encryption() {
     load.engine_options = bench.engine_options("tls=plain");
     let (keeper, _, running) = bench.begin(&load);
     let notes = running.standing().unwrap().notes;
-    assert!(notes.iter().any(|line| line.contains("neither was the login")), "{notes:?}");
+    assert!(notes.iter().any(|line| line.text.contains("neither was the login")), "{notes:?}");
     drop(running);
     keeper.end().unwrap();
     let logins = bench.responder.requests().into_iter().filter_map(|received| match received.request {

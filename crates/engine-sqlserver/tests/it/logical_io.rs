@@ -182,7 +182,7 @@ fn a_loop_in_the_client_counts_its_own_steps() {
     assert_eq!((slice.cpu_ns, slice.counters["logical_reads"]), (slice.steps * 1_000_000, slice.steps * 12));
     assert!(!slice.latency.is_empty());
     let notes = running.standing().unwrap().notes;
-    assert!(!notes.iter().any(|note| note.contains("inside the server")), "{notes:?}");
+    assert!(!notes.iter().any(|note| note.text.contains("inside the server")), "{notes:?}");
     drop(running);
     keeper.end().unwrap();
     bench.assert_over();

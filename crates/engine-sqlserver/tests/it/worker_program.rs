@@ -75,7 +75,10 @@ fn a_study_by_two_workers_says_what_the_server_did_and_leaves_nothing() {
     };
     assert_eq!((rows_per_session, notes.len(), keep), (50, 0, true));
     let mut measuring = worker(&bench);
-    let Reply::Ready { tids, placed, notes } = measuring.ask(&prepare(&load)) else { panic!("not ready") };
+    let Reply::Ready { tids, placed, notes, note_codes } = measuring.ask(&prepare(&load)) else {
+        panic!("not ready")
+    };
+    assert!(note_codes.contains(&"memory-placed-earlier".to_owned()), "{note_codes:?}");
     bench.state().is_warm = true;
     assert_eq!((tids.len(), placed.len()), (2, 0));
     assert!(notes.iter().any(|note| note.contains("inside the server")), "{notes:?}");

@@ -9,7 +9,7 @@ use std::process::Child;
 use std::time::Duration;
 use threadwise_process::spawn::DeathSignal;
 use threadwise_process::{Signal, User, living, stopping};
-use threadwise_study::{OptionValue, Options};
+use threadwise_study::{OptionValue, Options, Workload};
 
 /// Runs until it is ended in order, with a helper that has a session of its own.
 const SERVER: &str = "setsid sleep 1000 & helper=$!
@@ -148,7 +148,7 @@ fn names_are_the_same_in_every_build() {
 #[test]
 fn equal_data_has_one_identity() {
     let load = |seed, value: &str| LoadRequest {
-        workload: "insert".to_owned(),
+        workload: Workload::Insert,
         options: [("key".to_owned(), OptionValue::Text(value.to_owned()))].into(),
         engine_options: Options::new(),
         data_dir: PathBuf::new(),

@@ -12,7 +12,7 @@ use std::io::{BufRead, Write};
 use std::path::PathBuf;
 use std::sync::Arc;
 use threadwise_machine::CpuSet;
-use threadwise_study::{Options, SessionSlice, main_sessions};
+use threadwise_study::{Note, Options, SessionSlice, main_sessions};
 
 use crate::protocol::{
     self, ProtocolError, REPLY_FD, Reply, Request, VERSION, WireLimit, WireLoad, WirePlaced, WirePoint,
@@ -210,10 +210,12 @@ impl Held {
         let (crew, tids) = Crew::assemble(&running, &start.load, &start.sessions, start.seed)?;
         let standing = running.standing()?;
         self.at_work = Some(AtWork { running, crew });
+        let (notes, note_codes) = Note::apart(standing.notes);
         Ok(Reply::Ready {
             tids,
             placed: standing.placed.into_iter().map(WirePlaced::from).collect(),
-            notes: standing.notes,
+            notes,
+            note_codes,
         })
     }
 

@@ -9,13 +9,10 @@
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 use threadwise_study::insert::USUAL_SEED_ROWS;
-use threadwise_study::{OptionValue, Options};
+use threadwise_study::{OptionValue, Options, Workload};
 
 use super::options::{only, refuse, whole, word};
 use crate::EngineError;
-
-/// Name of the workload.
-pub const NAME: &str = threadwise_study::insert::WORKLOAD;
 
 /// Options that the workload has on every engine.
 pub const OPTIONS: [&str; 7] =
@@ -87,7 +84,7 @@ impl Insert {
     /// # Errors
     /// The first option that is unknown, of the wrong type or impossible.
     pub fn parse(options: &Options, more: &[&str]) -> Result<Self, EngineError> {
-        only(options, NAME, &[OPTIONS.as_slice(), more].concat())?;
+        only(options, Workload::Insert, &[OPTIONS.as_slice(), more].concat())?;
         let spec = Self {
             key: [Key::Sequential, Key::Random][word(options, "key", &["sequential", "random"])?],
             rows_per_tx: whole(options, "rows_per_tx", 0, MAX_ROWS_PER_TX)?.unwrap_or(2),

@@ -10,13 +10,10 @@
 
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
-use threadwise_study::Options;
+use threadwise_study::{Options, Workload};
 
 use super::options::{flag, number, only, refuse, whole};
 use crate::EngineError;
-
-/// Name of the workload.
-pub const NAME: &str = "logical-io";
 
 /// Every option of the workload.
 pub const OPTIONS: [&str; 10] = [
@@ -69,7 +66,7 @@ impl LogicalIo {
     /// # Errors
     /// The first option that is unknown, of the wrong type or impossible.
     pub fn parse(options: &Options) -> Result<Self, EngineError> {
-        only(options, NAME, &OPTIONS)?;
+        only(options, Workload::LogicalIo, &OPTIONS)?;
         let spec = Self {
             blocks: blocks(options)?,
             work_unit: whole(options, "work_unit", 1, MAX_BLOCKS)?.unwrap_or(64),

@@ -1,6 +1,7 @@
 //! Reading of workload options: each function gives the value, its default, or an error with what is allowed.
 
-use threadwise_study::{OptionValue, Options};
+use std::fmt::Display;
+use threadwise_study::{OptionValue, Options, Workload};
 
 use crate::EngineError;
 
@@ -9,11 +10,16 @@ pub fn refuse(option: &str, why: String) -> EngineError {
     EngineError::Option { option: option.to_owned(), why }
 }
 
+/// The error for a workload that an engine does not have.
+pub fn no_workload(engine: &str, workload: &Workload, has: &[Workload]) -> EngineError {
+    refuse("workload", format!("{engine} has no '{workload}'; it has: {}", Workload::list(has)))
+}
+
 /// Refuses the first option that is not a known one.
 ///
 /// # Errors
 /// Its name, and the known ones.
-pub fn only(options: &Options, workload: &str, known: &[&str]) -> Result<(), EngineError> {
+pub fn only(options: &Options, workload: impl Display, known: &[&str]) -> Result<(), EngineError> {
     match options.keys().find(|name| !known.contains(&name.as_str())) {
         Some(name) => Err(refuse(name, format!("unknown to {workload}; allowed: {}", known.join(", ")))),
         None => Ok(()),

@@ -5,14 +5,11 @@
 //! number of rows of the table, and the sum of [`term`] over them.
 
 use threadwise_machine::CpuSet;
-use threadwise_study::Options;
 use threadwise_study::parallel::USUAL_ROWS;
+use threadwise_study::{Options, Workload};
 
 use super::options::{only, refuse, whole};
 use crate::EngineError;
-
-/// Name of the workload.
-pub const NAME: &str = threadwise_study::parallel::WORKLOAD;
 
 /// Options of the workload.
 pub const OPTIONS: [&str; 3] = ["rows", "rows_per_session", "dop"];
@@ -47,7 +44,7 @@ impl ParallelScan {
     /// # Errors
     /// The first option that is unknown, of the wrong type or impossible.
     pub fn parse(options: &Options, most_dop: u32) -> Result<Self, EngineError> {
-        only(options, NAME, &OPTIONS)?;
+        only(options, Workload::ParallelScan, &OPTIONS)?;
         let rows = whole(options, "rows", LEAST_ROWS, MOST_ROWS)?.unwrap_or(USUAL_ROWS);
         let rows_per_session = whole(options, "rows_per_session", 1, MOST_ROWS_PER_SESSION)?;
         if let Some(asked) = rows_per_session.filter(|asked| asked % rows != 0) {

@@ -93,7 +93,12 @@ fn replies() -> Result<Vec<Reply>, String> {
             notes: notes.clone(),
             keep: true,
         },
-        Reply::Ready { tids: vec![4711, 4712], placed: vec![placed], notes },
+        Reply::Ready {
+            tids: vec![4711, 4712],
+            placed: vec![placed],
+            notes,
+            note_codes: vec!["not-placed".to_owned()],
+        },
         Reply::Slice {
             sequence: 3,
             start_ns: 1 << 40,

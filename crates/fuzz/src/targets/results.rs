@@ -22,7 +22,7 @@ use threadwise_report::terminal::Style;
 use threadwise_report::{Document, ReportError, csv, html, json as forms, terminal};
 use threadwise_store::{EndState, Store, Versions};
 use threadwise_study::probe::Probe;
-use threadwise_study::{Run, Study};
+use threadwise_study::{Note, Run, Study};
 
 /// A table and one of its columns.
 type Column = (String, String);
@@ -192,7 +192,7 @@ struct Opened {
     is_stopped: bool,
     runs: Vec<Run>,
     long_runs: Vec<Run>,
-    notes: Vec<String>,
+    notes: Vec<Note>,
     probe: Option<Probe>,
     hardware: Option<Hardware>,
     analysis: Analysis,

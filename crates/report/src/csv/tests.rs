@@ -28,7 +28,7 @@ fn study() -> Study {
         engine: "duckdb".to_owned(),
         engine_properties: None,
         engine_options: Default::default(),
-        workload: "tpch".to_owned(),
+        workload: "tpch".into(),
         treatments: vec![treatment],
         comparisons: Vec::new(),
         design: Design {

@@ -13,8 +13,8 @@ use threadwise_report::{Document, Facts};
 use threadwise_study::engine::Properties;
 use threadwise_study::probe::Probe;
 use threadwise_study::{
-    Comparison, Counters, CpuTimes, Design, OptionValue, Options, Role, Run, RunStatus, SessionSlice, Slice,
-    Stopping, Study, Treatment,
+    Comparison, Counters, CpuTimes, Design, Note, OptionValue, Options, Role, Run, RunStatus, SessionSlice,
+    Slice, Stopping, Study, Treatment,
 };
 
 /// What a document borrows.
@@ -24,7 +24,7 @@ pub struct Fixture {
     pub analysis: Analysis,
     pub findings: Vec<Finding>,
     pub runs: Vec<Run>,
-    pub notes: Vec<String>,
+    pub notes: Vec<Note>,
     pub source: String,
     pub probe: Option<Probe>,
     pub hardware: Option<Hardware>,
@@ -71,7 +71,7 @@ impl Fixture {
             topology,
             analysis,
             runs,
-            notes: vec!["made for a test".to_owned()],
+            notes: vec!["made for a test".into()],
             source: "placement-20260101T120000Z.threadwise".to_owned(),
             probe: None,
             hardware: None,
@@ -154,7 +154,7 @@ fn study(rounds: u32, blocks: u32) -> Study {
         engine: "simulated".to_owned(),
         engine_properties: Some(Properties { simulated: true, ..Properties::default() }),
         engine_options: Options::new(),
-        workload: "logical-io".to_owned(),
+        workload: "logical-io".into(),
         treatments,
         comparisons,
         design: Design {

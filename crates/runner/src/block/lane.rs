@@ -6,7 +6,7 @@ use threadwise_engine::Placed;
 use threadwise_engine::protocol::WireLoad;
 use threadwise_machine::{CpuSet, MemoryBinding, Resolved};
 use threadwise_study::warmup::Warmup;
-use threadwise_study::{Reading, RunStatus, Slice};
+use threadwise_study::{Note, Reading, RunStatus, Slice};
 
 /// See the module.
 pub(super) struct Lane<'a> {
@@ -29,7 +29,7 @@ pub(super) struct Lane<'a> {
     pub slices: Vec<Slice>,
     pub readings: Vec<Reading>,
     pub neighbours: Neighbours,
-    pub notes: Vec<String>,
+    pub notes: Vec<Note>,
     /// Whether its worker understands pieces of windows.
     pub counts_pieces: bool,
     /// Its warm-up, if it was measured.

@@ -15,7 +15,7 @@ use crate::watch::{self, Watch};
 use std::sync::atomic::Ordering;
 use threadwise_machine::CpuSet;
 use threadwise_study::arm::SETTLE_NS;
-use threadwise_study::{Phase, RunStatus, Slice};
+use threadwise_study::{Note, Phase, RunStatus, Slice};
 
 /// Called for every slice: its number in the block, the treatment, and the slice.
 type OnSlice<'a> = dyn FnMut(u64, &str, Option<&Slice>) + 'a;
@@ -34,7 +34,7 @@ pub(super) struct Done {
     pub interrupted: bool,
     /// What was used and waited for meanwhile, if known.
     pub used: Option<BlockUse>,
-    pub notes: Vec<String>,
+    pub notes: Vec<Note>,
 }
 
 /// Runs all phases, and restores the machine.
@@ -75,7 +75,7 @@ pub(super) fn run(
     if let Some(switch) = switch
         && let Err(failure) = switch.to(&Default::default(), input.plan, input.study)
     {
-        done.notes.push(format!("after block {}: {}", input.plan.block, failure.message));
+        done.notes.push(format!("after block {}: {}", input.plan.block, failure.message).into());
     }
     let stopped = |lane: &Lane<'_>| matches!(&lane.status, RunStatus::Failed { kind, .. } if kind == crate::worker_process::STOPPED);
     done.interrupted |= lanes.iter().any(stopped);
@@ -172,7 +172,7 @@ fn run_slices(
 }
 
 /// The looks around a phase's slices, or why there are none.
-fn looking(input: &Input<'_>, online: Option<&CpuSet>) -> (Option<Looking>, Option<String>) {
+fn looking(input: &Input<'_>, online: Option<&CpuSet>) -> (Option<Looking>, Option<Note>) {
     // States are those of slices: many short moments, spread over the block.
     if input.plan.is_long() {
         return (None, None);

@@ -45,11 +45,9 @@ pub(super) fn measure(input: &Input<'_>, lanes: &mut [Lane<'_>], sequence: u64) 
         }
         let warmup = choose(windows, input.study.design.margin);
         if let Err(why) = &warmup.piece_ns {
-            lane.notes.push(format!(
-                "warm-up of {}: {} ms, not seen: {why}",
-                lane.name,
-                warmup.ns / 1_000_000
-            ));
+            lane.notes.push(
+                format!("warm-up of {}: {} ms, not seen: {why}", lane.name, warmup.ns / 1_000_000).into(),
+            );
         }
         lane.warmup = Some(warmup);
     }

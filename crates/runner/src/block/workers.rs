@@ -12,7 +12,7 @@ use std::time::Duration;
 use threadwise_engine::Placed;
 use threadwise_engine::protocol::{Reply, Request, VERSION, WireSession};
 use threadwise_machine::CpuSet;
-use threadwise_study::{Slice, Study};
+use threadwise_study::{Note, Slice, Study};
 
 /// Most physical reads per logical read of a cached run.
 const MOST_PHYSICAL_SHARE: f64 = 0.001;
@@ -93,10 +93,12 @@ pub(super) fn await_ready(input: &Input<'_>, lane: &mut Lane<'_>) {
     let pid = worker.pid();
     let ready = worker.hello(input.stop).and_then(|hello| {
         match worker.receive("prepare", deadline, Some(input.stop))? {
-            Reply::Ready { tids, placed, notes } if tids.len() == lane.placement.sessions.len() => {
+            Reply::Ready { tids, placed, notes, note_codes }
+                if tids.len() == lane.placement.sessions.len() =>
+            {
                 let placed: Result<Vec<Placed>, _> = placed.into_iter().map(Placed::try_from).collect();
                 let placed = placed.map_err(|error| Failure::new("protocol", error.to_string()))?;
-                Ok((tids, placed, notes, hello.pieces))
+                Ok((tids, placed, Note::with_codes(notes, &note_codes), hello.pieces))
             }
             other => Err(worker.unexpected("ready with a thread id per session", &other)),
         }

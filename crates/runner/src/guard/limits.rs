@@ -4,7 +4,7 @@
 use super::Refusal;
 use crate::known_bytes_by_device;
 use rustix::process::{Resource, getrlimit};
-use threadwise_study::Study;
+use threadwise_study::{Study, Workload};
 
 /// Open files of the runner besides those of workers: the result file, samplers, counters.
 const RUNNER_FILES: u64 = 64;
@@ -62,7 +62,10 @@ pub fn check_process_limits(study: &Study, limits: ProcessLimits) -> Result<(), 
 /// Least memory of a treatment's worker: half of its data, of which one copy, the
 /// template, is only on disk.
 fn cached_bytes(study: &Study) -> u64 {
-    if study.workload == "logical-io" { known_bytes_by_device(study).values().sum::<u64>() / 2 } else { 0 }
+    match study.workload {
+        Workload::LogicalIo => known_bytes_by_device(study).values().sum::<u64>() / 2,
+        _ => 0,
+    }
 }
 
 #[cfg(test)]
@@ -92,7 +95,7 @@ mod tests {
             engine: "sqlite".into(),
             engine_properties: None,
             engine_options: Options::new(),
-            workload: "logical-io".into(),
+            workload: Workload::LogicalIo,
             treatments: vec![one; treatments],
             comparisons: Vec::new(),
             design: threadwise_study::Design {

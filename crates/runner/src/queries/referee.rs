@@ -15,7 +15,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 use threadwise_engine::protocol::{Reply, Request, VERSION, WireLoad, WireSession};
 use threadwise_machine::{CpuSet, MemoryBinding};
-use threadwise_study::{Answer, OptionValue, tpch};
+use threadwise_study::{Answer, OptionValue, Workload, tpch};
 use threadwise_tpch::Reference;
 use threadwise_tpch::dataset::Dataset;
 
@@ -134,7 +134,7 @@ impl Referee {
 fn prepare(home: &Path, queries: &[u8], allowed: &CpuSet) -> Request {
     let queries: Vec<String> = queries.iter().map(ToString::to_string).collect();
     let load = WireLoad {
-        workload: tpch::WORKLOAD.to_owned(),
+        workload: Workload::Tpch.to_string(),
         options: BTreeMap::from([("queries".to_owned(), OptionValue::Text(queries.join(",")))]),
         engine_options: BTreeMap::new(),
         data_dir: PathBuf::from(home).display().to_string(),

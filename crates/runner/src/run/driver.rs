@@ -17,7 +17,7 @@ use std::sync::atomic::AtomicBool;
 use threadwise_machine::Topology;
 use threadwise_store::Store;
 use threadwise_study::warmup::Warmup;
-use threadwise_study::{Run, Stopping, Study};
+use threadwise_study::{Note, Run, Stopping, Study};
 
 /// A running study.
 pub(super) struct Driver<'a> {
@@ -105,9 +105,10 @@ impl<'a> Driver<'a> {
         })
     }
 
-    pub(super) fn note(&mut self, text: &str) -> Result<(), RunnerError> {
-        self.store.note(text)?;
-        (self.observer)(Event::Note(text));
+    pub(super) fn note(&mut self, note: impl Into<Note>) -> Result<(), RunnerError> {
+        let note = note.into();
+        (self.observer)(Event::Note(&note.text));
+        self.store.note(note)?;
         Ok(())
     }
 

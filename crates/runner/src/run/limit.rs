@@ -149,7 +149,7 @@ impl Driver<'_> {
     pub(super) fn end_with_fewer(&mut self) -> Result<Reason, RunnerError> {
         let done = self.progress.blocks_done;
         if let Some(planned) = self.progress.planned.replace(done) {
-            self.note(&format!("the budget held {done} of the {planned} planned blocks"))?;
+            self.note(format!("the budget held {done} of the {planned} planned blocks"))?;
         }
         self.store.set_planned_blocks(done)?;
         Ok(Reason::PlanDone)

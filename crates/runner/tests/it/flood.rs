@@ -78,7 +78,8 @@ fn notes_from_workers_are_clean_and_have_an_end() {
         }
     };
     bench.observe(&mut store, &mut observer).unwrap();
-    for notes in [&heard, &store.notes().unwrap()] {
+    let stored: Vec<String> = store.notes().unwrap().into_iter().map(|note| note.text).collect();
+    for notes in [&heard, &stored] {
         let from_worker = notes.iter().filter(|note| note.contains("[2J")).count();
         assert_eq!(from_worker, 249, "'a note' is the worker's too");
         let left_out = notes.iter().filter(|note| note.contains("notes of workers after")).count();

@@ -100,5 +100,5 @@ fn enough_blocks_are_enough_when_the_time_is_over() {
     assert_eq!((outcome.blocks, outcome.reason), (9, Reason::PlanDone));
     assert_eq!((store.state().unwrap(), store.planned_blocks().unwrap()), (EndState::Complete, Some(9)));
     let notes = store.notes().unwrap();
-    assert!(notes.iter().any(|note| note.contains("held 9 of the 12 planned blocks")), "{notes:?}");
+    assert!(notes.iter().any(|note| note.text.contains("held 9 of the 12 planned blocks")), "{notes:?}");
 }

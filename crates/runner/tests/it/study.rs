@@ -53,7 +53,7 @@ fn a_study_runs_as_planned_and_leaves_nothing_behind() {
     }
     assert_eq!(store.state().unwrap(), EndState::Complete);
     assert_eq!(store.complete_blocks().unwrap(), [0, 1]);
-    assert!(store.notes().unwrap().contains(&"a note".to_owned()));
+    assert!(store.notes().unwrap().contains(&"a note".into()));
     assert_eq!(bench.left_behind(), Vec::<std::path::PathBuf>::new());
     assert!(bench.pids().into_iter().all(|pid| !is_running(pid)));
 }

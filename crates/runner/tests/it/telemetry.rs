@@ -37,10 +37,10 @@ fn the_measuring_thread_keeps_to_one_logical_cpu_and_comes_back() {
     assert_eq!(seen.len(), 18);
     assert!(seen.iter().all(|mask| mask.len() == 1 && *mask == seen[0]), "{seen:?}");
     let notes = store.notes().unwrap();
-    let placed = notes.iter().filter(|note| note.starts_with("telemetry runs on logical CPU"));
+    let placed = notes.iter().filter(|note| note.text.starts_with("telemetry runs on logical CPU"));
     let placed: Vec<_> = placed.collect();
     assert_eq!(placed.len(), 1, "{notes:?}");
-    assert!(placed[0].contains(&format!("logical CPU {}, ", seen[0])), "{placed:?} and {seen:?}");
+    assert!(placed[0].text.contains(&format!("logical CPU {}, ", seen[0])), "{placed:?} and {seen:?}");
     for run in store.runs().unwrap() {
         assert_eq!(run.status, RunStatus::Valid, "workers have their own masks: {run:?}");
     }

@@ -66,7 +66,7 @@ fn a_worker_that_knows_no_pieces_is_not_asked_for_them() {
     assert!(windows.keys().all(|(_, warmup_ms, _)| *warmup_ms == UNSEEN_NS / MS), "{windows:?}");
     let notes = store.notes().unwrap();
     let said = "warm-up of slow start: 5 ms, not seen: its engine does not count pieces of windows";
-    assert!(notes.iter().any(|note| note == said), "{notes:?}");
+    assert!(notes.iter().any(|note| note.text == said), "{notes:?}");
 }
 
 #[test]

@@ -27,7 +27,7 @@ fn create(path: &Path) -> Store {
     Store::create(path, &made::study(), &made::topology(), &made::versions()).unwrap()
 }
 
-fn resume(path: &Path) -> Result<Store, StoreError> {
+pub fn resume(path: &Path) -> Result<Store, StoreError> {
     let (topology, versions) = (made::topology(), made::versions());
     resume_as(path, &topology, &versions.engine_version)
 }
@@ -133,7 +133,7 @@ fn a_file_of_version_5_has_no_boots_and_gets_them() {
     let before = store.runs().unwrap();
     drop(store);
     let plain = rusqlite::Connection::open(&path).unwrap();
-    let older = "DROP TABLE block_boots; DROP TABLE boots; DELETE FROM meta WHERE key = 'salt'; PRAGMA user_version = 5";
+    let older = "DROP TABLE note_codes; DROP TABLE block_boots; DROP TABLE boots; DELETE FROM meta WHERE key = 'salt'; PRAGMA user_version = 5";
     plain.execute_batch(older).unwrap();
     drop(plain);
     let store = Store::open(&path).unwrap();

@@ -188,10 +188,10 @@ fn other_kinds_of_files() {
         one_line(&error, path);
         error
     };
-    let newer = refusal(&spoilt(&folder, "PRAGMA user_version = 7"));
+    let newer = refusal(&spoilt(&folder, "PRAGMA user_version = 8"));
     assert!(
         newer.to_string().ends_with(
-            "was written by a newer threadwise (schema 7, this one reads up to 6): update threadwise"
+            "was written by a newer threadwise (schema 8, this one reads up to 7): update threadwise"
         ),
         "{newer}"
     );

@@ -87,7 +87,7 @@ fn a_file_of_version_4_is_read_and_gone_on_with() {
     drop(store);
     let plain = rusqlite::Connection::open(&path).unwrap();
     plain
-        .execute_batch("DROP TABLE block_boots; DROP TABLE boots; DELETE FROM meta WHERE key = 'salt'; DROP TABLE session_pieces;
+        .execute_batch("DROP TABLE note_codes; DROP TABLE block_boots; DROP TABLE boots; DELETE FROM meta WHERE key = 'salt'; DROP TABLE session_pieces;
              DROP TABLE long_blocks; PRAGMA user_version = 4",)
         .unwrap();
     drop(plain);

@@ -104,7 +104,7 @@ fn everything_comes_back() {
     assert_eq!(store.study(), &made::study());
     assert_eq!(store.topology(), &made::topology());
     assert_eq!(store.versions(), &made::versions());
-    assert_eq!(store.notes().unwrap(), ["a note\nof two lines"]);
+    assert_eq!(store.notes().unwrap(), ["a note\nof two lines".into()]);
     assert_eq!(store.state().unwrap(), EndState::Complete);
     assert_eq!(store.planned_blocks().unwrap(), Some(12));
     assert_eq!(store.complete_blocks().unwrap(), [0]);
@@ -418,7 +418,7 @@ fn as_version_1(path: &Path, cpus: u32) {
     let plain = rusqlite::Connection::open(path).unwrap();
     plain
         .execute_batch(
-            "DROP TABLE block_boots; DROP TABLE boots; DELETE FROM meta WHERE key = 'salt';
+            "DROP TABLE note_codes; DROP TABLE block_boots; DROP TABLE boots; DELETE FROM meta WHERE key = 'salt';
              DROP TABLE session_pieces; DROP TABLE long_blocks; DROP TABLE look_tests; DROP TABLE look_cpus; DROP TABLE look_pairs; DROP TABLE looks;
              DROP TABLE other_cpus; DROP TABLE other_cpu_times; PRAGMA user_version = 1",
         )
@@ -457,7 +457,7 @@ fn a_file_of_version_1_is_read_and_gone_on_with() {
     drop(store);
     let both = Store::open(&path).unwrap().runs().unwrap();
     assert_eq!(both, [read[0].clone(), more]);
-    assert_eq!(fs::read(&path).unwrap()[60..64], [0, 0, 0, 6]);
+    assert_eq!(fs::read(&path).unwrap()[60..64], [0, 0, 0, 7]);
 }
 
 /// The queries of docs/STORE.md work on a file as it is written.
@@ -495,7 +495,8 @@ fn documented_queries_work() {
         include_str!("../../src/schema_3.sql"),
         include_str!("../../src/schema_4.sql"),
         include_str!("../../src/schema_5.sql"),
-        include_str!("../../src/schema_6.sql")
+        include_str!("../../src/schema_6.sql"),
+        include_str!("../../src/schema_7.sql")
     );
     for table in schema.lines().filter_map(|line| line.strip_prefix("CREATE TABLE ")) {
         let name = table.split(' ').next().unwrap();

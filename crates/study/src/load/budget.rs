@@ -7,8 +7,8 @@ use super::file::StudyFile;
 use super::long;
 use super::overrides::Overrides;
 use super::raw::{RawDesign, option_value};
-use crate::study::{MARGIN, MIN_BLOCKS, runs_whole, takes_turns};
-use crate::{Design, FIXED_WORK, Options, Stopping, Study, command, tpch};
+use crate::study::{MARGIN, MIN_BLOCKS};
+use crate::{Design, FIXED_WORK, Options, Stopping, Study, Workload, command, tpch};
 
 /// Default budget, seconds.
 const DEFAULT_BUDGET_S: f64 = 90.0;
@@ -52,12 +52,12 @@ pub(super) fn design(
     // and the slice its time limit.
     let in_file = file.raw.options.contains_key(FIXED_WORK) || file.raw.factors.contains_key(FIXED_WORK);
     let queries = query_rounds(file, overrides);
-    let is_command = runs_whole(file.raw.workload.get_ref());
+    let is_command = file.workload().runs_whole();
     let fixed = in_file || is_command || overrides.options.contains_key(FIXED_WORK) || queries.is_some();
     if is_command {
         whole_runs(file, overrides)?;
     }
-    let in_turns = takes_turns(file.raw.workload.get_ref(), engine_options);
+    let in_turns = !is_command && file.workload().takes_turns(engine_options);
     if in_turns && overrides.rounds.is_some_and(|rounds| rounds > 1) {
         let why = "the server is bound for whole runs, one of each treatment in every block: give --blocks for more \
                    of them, or --engine-option affinity=keep for slices on a server that is not bound";
@@ -130,7 +130,7 @@ fn asked_rewarm_ms(shape: &RawDesign, overrides: &Overrides) -> Option<f64> {
 fn whole_runs(file: &StudyFile, overrides: &Overrides) -> Result<(), LoadError> {
     let refused = |option: &str, why: String| Err(LoadError::Override { option: option.to_owned(), why });
     let raw = &file.raw.design;
-    let what = if file.raw.workload.get_ref() == command::WORKLOAD { "a command" } else { "a work list" };
+    let what = if *file.workload() == Workload::Command { "a command" } else { "a work list" };
     match (&raw.rounds, &raw.slice_ms) {
         (Some(rounds), _) if *rounds.get_ref() != 1 => {
             let why = format!("{what} runs once in every block: rounds must be 1");
@@ -159,7 +159,7 @@ fn whole_runs(file: &StudyFile, overrides: &Overrides) -> Result<(), LoadError> 
 
 /// Rounds of one pass through the queries, for a workload with queries.
 fn query_rounds(file: &StudyFile, overrides: &Overrides) -> Option<u32> {
-    let is_tpch = file.raw.workload.get_ref() == tpch::WORKLOAD;
+    let is_tpch = *file.workload() == Workload::Tpch;
     let named = file
         .raw
         .options

@@ -12,7 +12,7 @@ use super::{dop, external, jobs};
 use crate::arm::FACTORS;
 use crate::instance;
 use crate::plan::long;
-use crate::{Arm, OptionValue, command, parallel, tpch, worklist};
+use crate::{Arm, OptionValue, Workload, command, worklist};
 
 /// Options of the workload `logical-io`; engines check those of other workloads.
 const LOGICAL_IO: [&str; 11] = [
@@ -52,8 +52,8 @@ pub(super) fn check(raw: &RawStudy, source: &Source) -> Result<(), LoadError> {
     words(raw, source)?;
     design(&raw.design, source)?;
     let workload = raw.workload.get_ref();
-    options(&raw.options, workload, source)?;
-    options(&raw.engine_options, "", source)?;
+    options(&raw.options, Some(workload), source)?;
+    options(&raw.engine_options, None, source)?;
     factors(raw, source)?;
     treatments(raw, source)?;
     if let Some(sweep) = &raw.sweep {
@@ -74,9 +74,14 @@ pub(super) fn check(raw: &RawStudy, source: &Source) -> Result<(), LoadError> {
 }
 
 fn words(raw: &RawStudy, source: &Source) -> Result<(), LoadError> {
-    for (key, word) in [("name", &raw.name), ("engine", &raw.engine), ("workload", &raw.workload)] {
-        if word.get_ref().trim().is_empty() {
-            return Err(source.at(word.span(), format!("'{key}' is empty")));
+    let words = [
+        ("name", raw.name.get_ref().as_str(), raw.name.span()),
+        ("engine", raw.engine.get_ref(), raw.engine.span()),
+        ("workload", raw.workload.get_ref().name(), raw.workload.span()),
+    ];
+    for (key, word, span) in words {
+        if word.trim().is_empty() {
+            return Err(source.at(span, format!("'{key}' is empty")));
         }
     }
     let simple = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
@@ -132,16 +137,17 @@ fn design(design: &RawDesign, source: &Source) -> Result<(), LoadError> {
 }
 
 /// The error of a workload option, if any.
-pub(super) fn option_fault(workload: &str, key: &str, value: &OptionValue) -> Option<String> {
-    if workload == command::WORKLOAD {
-        return command::option_fault(key, value).map(|why| format!("{key}: {why}"));
+pub(super) fn option_fault(workload: &Workload, key: &str, value: &OptionValue) -> Option<String> {
+    let of_engine = |why: String| format!("{key}: {why}");
+    match workload {
+        Workload::LogicalIo => logical_io_fault(key, value),
+        Workload::Command => command::option_fault(key, value).map(of_engine),
+        Workload::WorkList => worklist::option_fault(key, value).map(of_engine),
+        _ => None,
     }
-    if workload == worklist::WORKLOAD {
-        return worklist::option_fault(key, value).map(|why| format!("{key}: {why}"));
-    }
-    if workload != "logical-io" {
-        return None;
-    }
+}
+
+fn logical_io_fault(key: &str, value: &OptionValue) -> Option<String> {
     if !LOGICAL_IO.contains(&key) {
         return Some(format!("logical-io has no option '{key}'; its options are {}", LOGICAL_IO.join(", ")));
     }
@@ -162,7 +168,7 @@ pub(super) fn option_fault(workload: &str, key: &str, value: &OptionValue) -> Op
 }
 
 /// The error of a factor level, if any.
-pub(super) fn level_fault(workload: &str, factor: &str, level: &OptionValue) -> Option<String> {
+pub(super) fn level_fault(workload: &Workload, factor: &str, level: &OptionValue) -> Option<String> {
     match factor {
         _ if FACTORS.contains(&factor) => Arm::default().set(factor, &level.to_string()).err(),
         _ if instance::is_factor(factor) => instance::check(factor, level).err(),
@@ -170,10 +176,10 @@ pub(super) fn level_fault(workload: &str, factor: &str, level: &OptionValue) -> 
     }
 }
 
-fn options(options: &RawOptions, workload: &str, source: &Source) -> Result<(), LoadError> {
+fn options(options: &RawOptions, workload: Option<&Workload>, source: &Source) -> Result<(), LoadError> {
     for (key, value) in options {
         let converted = scalar(key, value, source)?;
-        if let Some(fault) = option_fault(workload, key, &converted) {
+        if let Some(fault) = workload.and_then(|workload| option_fault(workload, key, &converted)) {
             return Err(source.at(value.span(), fault));
         }
     }
@@ -224,10 +230,10 @@ fn expect_no_study_wide(
 
 /// The error if an option may not differ between treatments.
 pub(super) fn study_wide(raw: &RawStudy, key: &str) -> Option<String> {
-    let wide: &[&str] = match raw.workload.get_ref().as_str() {
-        tpch::WORKLOAD => &STUDY_WIDE,
-        parallel::WORKLOAD => &ONE_TABLE,
-        worklist::WORKLOAD => &ONE_LIST,
+    let wide: &[&str] = match raw.workload.get_ref() {
+        Workload::Tpch => &STUDY_WIDE,
+        Workload::ParallelScan => &ONE_TABLE,
+        Workload::WorkList => &ONE_LIST,
         _ => &[],
     };
     let shown = if key == worklist::RECIPE_STORED { worklist::RECIPE } else { key };
@@ -244,7 +250,7 @@ fn set(set: &RawOptions, raw: &RawStudy, source: &Source) -> Result<(), LoadErro
             return Err(source.at(value.span(), message));
         }
     }
-    options(set, raw.workload.get_ref(), source)
+    options(set, Some(raw.workload.get_ref()), source)
 }
 
 fn treatments(raw: &RawStudy, source: &Source) -> Result<(), LoadError> {

@@ -11,8 +11,8 @@ use super::raw::RawStudy;
 use super::seat::{Seat, is_same};
 use super::sites::{self, Site, list_of};
 use super::values::{MAX_SESSIONS, session_list};
-use crate::study::{MIN_BLOCKS, has_dop};
-use crate::{Comparison, OptionValue, Role, parallel, tpch};
+use crate::study::MIN_BLOCKS;
+use crate::{Comparison, OptionValue, Role, Workload};
 
 /// Name of the option.
 pub(super) const DOP: &str = "dop";
@@ -149,7 +149,7 @@ fn sorted(mut levels: Vec<u32>) -> Vec<u32> {
 /// Checks that need no machine.
 pub(super) fn check(raw: &RawStudy, source: &Source) -> Result<(), LoadError> {
     let Some(dop) = &raw.dop else { return Ok(()) };
-    if !has_dop(raw.workload.get_ref()) {
+    if !raw.workload.get_ref().has_dop() {
         return Err(foreign(raw, source));
     }
     list_of(dop.levels.as_ref(), source, LEVELS, MAX_DOP)?;
@@ -162,7 +162,9 @@ fn foreign(raw: &RawStudy, source: &Source) -> LoadError {
     let letters = |text: &str| -> String {
         text.chars().filter(char::is_ascii_alphanumeric).map(|letter| letter.to_ascii_lowercase()).collect()
     };
-    let (written, known) = (raw.workload.get_ref(), [tpch::WORKLOAD, parallel::WORKLOAD]);
+    let written = raw.workload.get_ref().name();
+    let with_dop = Workload::ALL.iter().filter(|workload| workload.has_dop());
+    let known: Vec<&str> = with_dop.map(Workload::name).collect();
     let way = match known.iter().find(|known| letters(written) == letters(known)) {
         Some(known) => format!("write workload = \"{known}\""),
         None => format!("leave the section out, or write workload = \"{}\"", known[0]),

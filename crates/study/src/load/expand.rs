@@ -20,8 +20,8 @@ use super::seat::{Group, Seat, default_sessions, is_same, suffix};
 use super::sweep::{self, Sweep};
 use super::values::{pin, session_list};
 use super::{arms, asked, budget, data, factors, versions};
-use crate::study::{MIN_BLOCKS, runs_whole};
-use crate::{Instance, OptionValue, Options, Role, Study, command, parallel, tpch, worklist};
+use crate::study::MIN_BLOCKS;
+use crate::{Instance, OptionValue, Options, Role, Study, Workload, command, tpch, worklist};
 
 /// Default seed.
 const DEFAULT_SEED: u64 = 1;
@@ -64,7 +64,7 @@ pub(super) fn expand(
         something_compared(&groups, &left_out, file)?;
     }
     no_service_placed(no_service, &groups)?;
-    if runs_whole(raw.workload.get_ref()) {
+    if raw.workload.get_ref().runs_whole() {
         float_whole(&mut groups);
     }
     let engine_options = engine_options(file, overrides);
@@ -128,7 +128,7 @@ fn sized(
     absent: &[Seat],
 ) -> Result<Vec<String>, LoadError> {
     let mut left_out = Vec::new();
-    if file.raw.workload.get_ref() == "logical-io" {
+    if *file.workload() == Workload::LogicalIo {
         let room = data::Room::new(overrides, file.is_preset);
         left_out = data::size_groups(groups, topology, overrides.engine_properties.block_bytes, &room)?;
     }
@@ -182,7 +182,7 @@ fn float_whole(groups: &mut [Group]) {
 
 /// The final note of every work list, and what the study reads from it.
 fn add_metrics(groups: &mut [Group], file: &StudyFile) -> Result<(), LoadError> {
-    if file.raw.workload.get_ref() != worklist::WORKLOAD {
+    if *file.workload() != Workload::WorkList {
         return Ok(());
     }
     let parser = command::parsers::find(worklist::PARSER)
@@ -230,7 +230,7 @@ fn seats(
         let span = raw.placement.as_ref().map_or(0..0, Spanned::span);
         file.source.at(span, format!("the baseline: {error}"))
     })?;
-    let is_schedule = file.raw.workload.get_ref() == worklist::WORKLOAD && file.raw.jobs.is_none();
+    let is_schedule = *file.workload() == Workload::WorkList && file.raw.jobs.is_none();
     let sessions = if is_schedule { jobs::number(overrides, cpus) } else { 1 };
     let alone = Seat {
         name: raw.name.as_ref().map_or(ALONE, |name| name.get_ref()).to_owned(),
@@ -330,11 +330,11 @@ fn listed(
             return Err(policies.service_refusal(&service, treatment.service.as_ref(), &why));
         }
     }
-    let workload = file.raw.workload.get_ref();
-    let sessions = match workload.as_str() {
+    let workload = file.workload();
+    let sessions = match workload {
         // A query is one stream, however many threads it has.
-        tpch::WORKLOAD | parallel::WORKLOAD => 1,
-        worklist::WORKLOAD => jobs::number(overrides, sessions),
+        Workload::Tpch | Workload::ParallelScan => 1,
+        Workload::WorkList => jobs::number(overrides, sessions),
         _ => sessions,
     };
     Ok(Ok(Seat {
@@ -417,7 +417,7 @@ fn set_twice(overrides: &Overrides, seats: &[Seat]) -> Result<(), LoadError> {
 fn one_stream(file: &StudyFile, overrides: &Overrides, seats: &[Seat]) -> Result<(), LoadError> {
     let mut options = converted(&file.raw.options);
     options.extend(overrides.options.clone());
-    let is_power = file.raw.workload.get_ref() == tpch::WORKLOAD && tpch::test(&options) == tpch::Test::Power;
+    let is_power = *file.workload() == Workload::Tpch && tpch::test(&options) == tpch::Test::Power;
     let Some(seat) = seats.iter().find(|seat| is_power && seat.sessions != 1) else { return Ok(()) };
     let why = format!("treatment '{}' has {} streams, and test = power has one", seat.name, seat.sessions);
     let way = "use the preset tpch-streams, or test = throughput, for several";
@@ -428,7 +428,7 @@ fn one_stream(file: &StudyFile, overrides: &Overrides, seats: &[Seat]) -> Result
 fn groups(file: &StudyFile, overrides: &Overrides, seats: &[Seat]) -> Result<Vec<Group>, LoadError> {
     set_twice(overrides, seats)?;
     one_stream(file, overrides, seats)?;
-    let workload = file.raw.workload.get_ref();
+    let workload = file.workload();
     for (key, value) in &overrides.options {
         if let Some(why) = check::option_fault(workload, key, value) {
             return Err(LoadError::Override { option: format!("--set {key}={value}"), why });

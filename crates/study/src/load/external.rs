@@ -14,8 +14,8 @@ use super::seat::Seat;
 use super::values;
 use crate::arm::FACTORS;
 use crate::external::{ARMS, Expect, External, MOST_BLOCKS, MOST_BOOTS, MOST_NAME};
-use crate::study::{Stopping, runs_whole};
-use crate::{Instance, Role, Study, tpch};
+use crate::study::Stopping;
+use crate::{Instance, Role, Study};
 
 /// Default boots: A B B A.
 const BOOTS: u32 = 4;
@@ -129,7 +129,7 @@ fn smt_state(word: &str) -> Option<bool> {
 /// Why a definition cannot have external arms beside its other settings.
 fn refused(raw: &RawStudy) -> Option<String> {
     let workload = raw.workload.get_ref();
-    if runs_whole(workload) || workload == tpch::WORKLOAD {
+    if !workload.is_sliced() {
         return Some(format!("external arms compare rates, and the workload {workload} has none"));
     }
     let design = &raw.design;

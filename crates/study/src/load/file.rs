@@ -2,6 +2,7 @@
 
 use super::error::Source;
 use super::raw::RawStudy;
+use crate::Workload;
 use crate::external;
 
 /// A study definition, read and checked, not yet resolved for a machine.
@@ -28,8 +29,8 @@ impl StudyFile {
         self.raw.engine.get_ref()
     }
 
-    /// Name of the workload.
-    pub fn workload(&self) -> &str {
+    /// The workload.
+    pub fn workload(&self) -> &Workload {
         self.raw.workload.get_ref()
     }
 

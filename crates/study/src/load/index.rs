@@ -6,9 +6,9 @@ use threadwise_machine::words::bytes;
 
 use super::data;
 use super::overrides::Overrides;
-use crate::index::{MOST_ROW_BYTES, ROWS, TOUCHED_BYTES, WORKLOAD};
+use crate::index::{MOST_ROW_BYTES, ROWS, TOUCHED_BYTES};
 use crate::insert::added_bytes;
-use crate::{OptionValue, Study};
+use crate::{OptionValue, Study, Workload};
 
 /// Size of all rows together as a multiple of the LLC.
 const BEYOND: u64 = 2;
@@ -21,7 +21,7 @@ const MIN_ROWS: u64 = 1000;
 /// Sets the default rows of treatments. Says so if memory does not allow more than the LLC.
 pub(super) fn size(study: &mut Study, topology: &Topology, overrides: &Overrides) {
     let is_open = study.treatments.iter().any(|treatment| !treatment.options.contains_key(ROWS));
-    if study.workload != WORKLOAD || !is_open {
+    if study.workload != Workload::Index || !is_open {
         return;
     }
     let llc_bytes = data::largest_llc_bytes(topology, &mut study.left_out);

@@ -13,8 +13,8 @@ use super::raw::RawStudy;
 use super::seat::{Seat, is_same};
 use super::sites::{self, Site, list_of};
 use crate::study::MIN_BLOCKS;
-use crate::worklist::{MAX_JOBS, WORKLOAD};
-use crate::{Comparison, Role};
+use crate::worklist::MAX_JOBS;
+use crate::{Comparison, Role, Workload};
 
 /// Name of the list in errors.
 const LEVELS: &str = "levels of [jobs]";
@@ -104,16 +104,16 @@ fn automatic(cpus: u32) -> Vec<u32> {
 /// Refuses numbers on the command line that this study does not use.
 fn refuse_foreign(file: &StudyFile, overrides: &Overrides) -> Result<(), LoadError> {
     let refused = |option: &str, why: String| Err(LoadError::Override { option: option.to_owned(), why });
-    let workload = file.raw.workload.get_ref();
+    let workload = file.workload();
     let Some(jobs) = &overrides.jobs else {
         return match &overrides.sessions {
-            Some(_) if workload == WORKLOAD => {
+            Some(_) if *workload == Workload::WorkList => {
                 refused("--sessions", "a work list has jobs: give their numbers with --jobs LIST".to_owned())
             }
             _ => Ok(()),
         };
     };
-    if workload != WORKLOAD {
+    if *workload != Workload::WorkList {
         let way = "threadwise run work-list";
         return refused(
             "--jobs",
@@ -150,7 +150,7 @@ pub(super) fn number(overrides: &Overrides, cpus: u32) -> u32 {
 /// Refuses a number of jobs that no treatment would use: treatments without `[jobs]` keep their own.
 pub(super) fn refuse_unused(file: &StudyFile, overrides: &Overrides) -> Result<(), LoadError> {
     let raw = &file.raw;
-    let is_schedule = raw.workload.get_ref() == WORKLOAD && raw.jobs.is_none();
+    let is_schedule = *raw.workload.get_ref() == Workload::WorkList && raw.jobs.is_none();
     if !is_schedule || overrides.jobs.is_none() || overrides.placements.is_some() {
         return Ok(());
     }
@@ -164,7 +164,7 @@ pub(super) fn refuse_unused(file: &StudyFile, overrides: &Overrides) -> Result<(
 
 /// Checks that need no machine.
 pub(super) fn check(raw: &RawStudy, source: &Source) -> Result<(), LoadError> {
-    if raw.workload.get_ref() == WORKLOAD {
+    if *raw.workload.get_ref() == Workload::WorkList {
         let counts = raw.treatments.iter().map(|treatment| &treatment.sessions);
         for count in counts.chain([&raw.baseline.sessions]).flatten() {
             if *count.get_ref() > MAX_JOBS {
@@ -175,9 +175,12 @@ pub(super) fn check(raw: &RawStudy, source: &Source) -> Result<(), LoadError> {
     }
     let Some(jobs) = &raw.jobs else { return Ok(()) };
     let place = jobs.placements.span();
-    if raw.workload.get_ref() != WORKLOAD {
+    if *raw.workload.get_ref() != Workload::WorkList {
         let workload = raw.workload.get_ref();
-        let why = format!("workload '{workload}' has no [jobs]: it is for {WORKLOAD}; leave the section out");
+        let why = format!(
+            "workload '{workload}' has no [jobs]: it is for {}; leave the section out",
+            Workload::WorkList
+        );
         return Err(source.at(raw.workload.span(), why));
     }
     if raw.sweep.is_some() {

@@ -8,15 +8,14 @@ use super::file::StudyFile;
 use super::overrides::Overrides;
 use super::seat::{Group, Seat};
 use crate::engine::{Properties, URL};
-use crate::study::{busy_cpus, runs_whole};
-use crate::{Comparison, Options, Quota, Role, Study, tpch};
+use crate::{Comparison, Options, Quota, Role, Study, Workload};
 
 /// The quota, and what it limits, if the largest treatment reaches it.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Reached<'a> {
     /// The quota.
     pub quota: Quota,
-    workload: &'a str,
+    workload: &'a Workload,
     topology: &'a Topology,
     /// Busy logical CPUs of the smallest treatment that exceeds it.
     least_beyond: usize,
@@ -34,12 +33,12 @@ pub(super) fn prepare<'a>(
     file: &'a StudyFile,
     (topology, engine): (&'a Topology, &Properties),
 ) -> Option<Reached<'a>> {
-    let workload = file.raw.workload.get_ref();
+    let workload = file.workload();
     let mut reached = Reached { quota, workload, topology, least_beyond: 0 };
     let seats = groups.iter().flat_map(|group| &group.seats);
     let busy = seats.filter_map(|seat| Some(reached.cpus(seat)?.1));
     reached.least_beyond = busy.filter(|&busy| quota.is_beyond(busy)).min().filter(|_| !engine.simulated)?;
-    if workload != tpch::WORKLOAD && !runs_whole(workload) {
+    if workload.is_sliced() {
         add_whole(groups, &reached);
     }
     Some(reached)
@@ -52,7 +51,7 @@ impl Reached<'_> {
         let draw = Draw::identity(self.topology);
         let placed = placement::resolve(&parsed, self.topology, &draw, seat.sessions, seat.pin).ok()?;
         let cpus = placed.set().len();
-        Some((cpus, busy_cpus(self.workload, seat.sessions, cpus)))
+        Some((cpus, self.workload.busy_cpus(seat.sessions, cpus)))
     }
 
     fn is_beyond(&self, seat: &Seat) -> bool {

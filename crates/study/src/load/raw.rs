@@ -7,8 +7,8 @@ use toml::{Spanned, Value};
 
 use super::error::{LoadError, Source};
 use crate::command::METRIC_PREFIX;
-use crate::worklist::{self, RECIPE, RECIPE_STORED};
-use crate::{OptionValue, Options};
+use crate::worklist::{RECIPE, RECIPE_STORED};
+use crate::{OptionValue, Options, Workload};
 
 /// Version of the study definition format.
 pub const FILE_VERSION: i64 = 1;
@@ -27,7 +27,7 @@ pub(super) struct RawStudy {
     pub engine: Spanned<String>,
     #[serde(default)]
     pub engine_options: RawOptions,
-    pub workload: Spanned<String>,
+    pub workload: Spanned<Workload>,
     pub seed: Option<u64>,
     #[serde(default)]
     pub options: RawOptions,
@@ -178,7 +178,7 @@ pub(super) fn read(source: &Source) -> Result<RawStudy, LoadError> {
 /// TOML reads `metric.tps = …` as a table `metric`; here it is the option of that name. The recipe of a work list gets
 /// its stored name; if both names are given, [`crate::worklist`] refuses them.
 fn flat(mut raw: RawStudy) -> RawStudy {
-    let is_worklist = raw.workload.get_ref() == worklist::WORKLOAD;
+    let is_worklist = *raw.workload.get_ref() == Workload::WorkList;
     let sets = raw.treatments.iter_mut().map(|treatment| &mut treatment.set);
     for options in sets.chain([&mut raw.options, &mut raw.baseline.set]) {
         if is_worklist

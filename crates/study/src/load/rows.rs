@@ -6,8 +6,8 @@
 use threadwise_machine::words::bytes;
 
 use super::overrides::Overrides;
-use crate::insert::{SEED_ROWS, WORKLOAD, added_bytes, seed_rows};
-use crate::{OptionValue, Study, Treatment};
+use crate::insert::{SEED_ROWS, added_bytes, seed_rows};
+use crate::{OptionValue, Study, Treatment, Workload};
 
 /// Fewest rows of a table: random keys need room between them.
 const MIN_ROWS: u64 = 1000;
@@ -33,7 +33,7 @@ pub(super) fn without_long_windows(study: &mut Study, overrides: &Overrides) {
 pub(super) fn fit(study: &mut Study, overrides: &Overrides, is_preset: bool) {
     let is_asked_for = overrides.options.contains_key(SEED_ROWS);
     let Some(limit) = overrides.memory_limit_bytes.filter(|_| is_preset && !is_asked_for) else { return };
-    if study.workload != WORKLOAD {
+    if study.workload != Workload::Insert {
         return;
     }
     let (seeded, allowed) = (seeded(study), limit.saturating_sub(added(study)) / 2);

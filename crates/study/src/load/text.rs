@@ -17,6 +17,7 @@ use crate::instance::Instance;
 use crate::study::MARGIN;
 use crate::{
     Arm, Comparison, Design, LongWindows, OptionValue, Options, Quota, Role, Stopping, Study, Treatment,
+    Workload,
 };
 
 /// Version of the text format.
@@ -31,7 +32,7 @@ struct StudyText {
     /// As text, since TOML integers end at 2^63 − 1.
     seed: String,
     engine: String,
-    workload: String,
+    workload: Workload,
     left_out: Vec<String>,
     engine_options: OptionsText,
     /// Absent in files of versions whose engines reported no properties.
@@ -208,7 +209,7 @@ pub fn to_toml(study: &Study) -> String {
         ("title", text(&study.title)),
         ("seed", Value::String(study.seed.to_string())),
         ("engine", text(&study.engine)),
-        ("workload", text(&study.workload)),
+        ("workload", text(study.workload.name())),
         ("left_out", list(&study.left_out)),
         ("engine_options", options_table(&study.engine_options)),
         ("design", design_table(&study.design)),

@@ -6,8 +6,7 @@ use toml::{Spanned, Value};
 
 use super::error::{LoadError, Source};
 use super::raw::RawSweep;
-use crate::study::has_dop;
-use crate::worklist;
+use crate::Workload;
 
 /// Orders in which a sweep takes logical CPUs.
 const ORDERS: [&str; 2] = ["spread", "packed"];
@@ -37,12 +36,16 @@ pub(super) fn session_list(counts: &[u32]) -> Result<Vec<u32>, LoadError> {
 }
 
 /// The meaning of `pin` in a study of this workload. Threads of a parallel query float in their set.
-pub(super) fn pin(word: Option<&Spanned<String>>, workload: &str, source: &Source) -> Result<Pin, LoadError> {
-    let is_parallel = has_dop(workload) || workload == worklist::WORKLOAD;
+pub(super) fn pin(
+    word: Option<&Spanned<String>>,
+    workload: &Workload,
+    source: &Source,
+) -> Result<Pin, LoadError> {
+    let is_parallel = workload.has_dop() || *workload == Workload::WorkList;
     match word.map(|word| (word.get_ref().as_str(), word.span())) {
         None if is_parallel => Ok(Pin::Set),
         Some(("each", span)) if is_parallel => {
-            let who = if has_dop(workload) { "threads of a query" } else { "jobs of a work list" };
+            let who = if workload.has_dop() { "threads of a query" } else { "jobs of a work list" };
             Err(source.at(span, format!("pin is 'each', but the {who} share the placement; set is allowed")))
         }
         None | Some(("each", _)) => Ok(Pin::Each),

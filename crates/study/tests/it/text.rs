@@ -183,7 +183,7 @@ proptest! {
         let (name, title, seed, engine, workload) = head;
         let quota = quota.map(|(cpus, period_ns, burst_ns)| Quota { cpus, period_ns, burst_ns });
         let study = Study {
-            name, title, seed, engine, engine_properties, engine_options, workload, treatments, comparisons,
+            name, title, seed, engine, engine_properties, engine_options, workload: workload.into(), treatments, comparisons,
             design, quota, external: None, left_out,
         };
         let text = to_toml(&study);

@@ -14,7 +14,7 @@ use std::process::{Command, Stdio};
 use threadwise_engine::{DELAYED_DURABILITY, DURABLE_COMMITS, Engine, EngineError, Point, Trial};
 use threadwise_store::Store;
 use threadwise_study::engine::{AFFINITY, AFFINITY_KEEP, URL};
-use threadwise_study::{OptionValue, Options, Run, RunStatus};
+use threadwise_study::{OptionValue, Options, Run, RunStatus, Workload};
 
 /// Arguments of `check`.
 #[derive(Debug, Args)]
@@ -40,20 +40,20 @@ pub struct CheckArgs {
 
 /// Trials for every engine with the workload.
 const TRIALS: [Trial; 4] = [
-    Trial { workload: "logical-io", preset: "cached-reads", settings: &["data_mib=8"], needs: None },
+    Trial { workload: Workload::LogicalIo, preset: "cached-reads", settings: &["data_mib=8"], needs: None },
     Trial {
-        workload: "insert",
+        workload: Workload::Insert,
         preset: "concurrent-inserts",
         settings: &["durability=full", "seed_rows=1000"],
         needs: Some(DURABLE_COMMITS),
     },
     Trial {
-        workload: "insert",
+        workload: Workload::Insert,
         preset: "concurrent-inserts",
         settings: &["durability=relaxed", "seed_rows=1000"],
         needs: Some(DELAYED_DURABILITY),
     },
-    Trial { workload: "tpch", preset: "parallel-queries", settings: &["scale=0.01"], needs: None },
+    Trial { workload: Workload::Tpch, preset: "parallel-queries", settings: &["scale=0.01"], needs: None },
 ];
 
 /// Reads permissions, runs trials, prints.
@@ -154,7 +154,7 @@ fn line(word: &str, name: &str, says: &str) -> String {
 /// `insert (durability=full, seed_rows=1000)`.
 fn what(trial: &Trial) -> String {
     match trial.settings {
-        [] => trial.workload.to_owned(),
+        [] => trial.workload.to_string(),
         settings => format!("{} ({})", trial.workload, settings.join(", ")),
     }
 }

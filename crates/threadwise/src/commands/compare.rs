@@ -89,7 +89,7 @@ fn beside(args: &CompareArgs, name: &str, file: &Path) -> Result<(), AppError> {
     let opened = Opened::open(file)?;
     let source = file.display().to_string();
     let facts = Facts { source: &source, ..opened.facts() };
-    if facts.study.workload != theirs.workload {
+    if facts.study.workload.name() != theirs.workload {
         return Err(AppError::Input(format!(
             "{source} has the workload {}, and published:{name} is of {}: repeat it with `{}`",
             facts.study.workload, theirs.workload, theirs.command

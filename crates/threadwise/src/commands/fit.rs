@@ -146,7 +146,7 @@ fn study(args: &FitArgs) -> Result<Fitted, AppError> {
         simulated: facts.is_simulated(),
         about: [
             format!("{} {}", facts.study.engine, facts.engine_version),
-            facts.study.workload.clone(),
+            facts.study.workload.to_string(),
             file.to_string(),
         ]
         .to_vec(),

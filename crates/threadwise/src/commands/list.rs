@@ -8,20 +8,7 @@ use crate::output;
 use threadwise_machine::placement::NAMES;
 use threadwise_machine::{Placement, Topology};
 use threadwise_report::json::{self, ListEntry};
-use threadwise_study::Options;
-
-/// Workloads and what they do.
-const WORKLOADS: [(&str, &str); 9] = [
-    ("logical-io", "cached reads of consecutive keys from a random start"),
-    ("insert", "a few rows a transaction into one table, keys ascending or random"),
-    ("index", "lookups or inserts in one index in memory with a spinlock, a queue lock, or no lock"),
-    ("kernels", "loops that need one resource each: issue width, caches, memory, a B-tree, a lock"),
-    ("tpch", "the 22 queries of TPC-H, one after another or as streams, by degree of parallelism"),
-    ("log-buffer", "records into one log buffer with a spinlock, a queue lock, or no lock"),
-    ("transaction", "your statements from a file, one transaction after another on your own data"),
-    ("command", "your command, one whole run after another"),
-    ("worklist", "a list of files or databases, N jobs, a recipe of commands for each item"),
-];
+use threadwise_study::{Options, Workload};
 
 /// Questions with a command of their own.
 const QUESTIONS: [(&str, &str); 4] = [
@@ -119,12 +106,13 @@ fn entries(topology: &Topology) -> Result<Vec<ListEntry>, AppError> {
         let about = format!("{} (threadwise engine list shows whether it is installed)", engine.about);
         entries.push(entry("engine", engine.name, about));
     }
-    for (name, about) in WORKLOADS {
-        let with = engines::all().iter().filter(|engine| engine.workloads().contains(&name));
+    for workload in Workload::ALL {
+        let with = engines::all().iter().filter(|engine| engine.workloads().contains(&workload));
         let with = with.map(|engine| engine.name());
-        let others = engines::embedded().filter(|engine| engine.workloads.contains(&name));
+        let others = engines::embedded().filter(|engine| engine.workloads.contains(&workload));
+        let about = workload.known().about;
         let with: Vec<&str> = with.chain(others.map(|engine| engine.name)).collect();
-        entries.push(entry("workload", name, format!("{about} (engines: {})", with.join(", "))));
+        entries.push(entry("workload", workload.name(), format!("{about} (engines: {})", with.join(", "))));
     }
     for recipe in threadwise_worklist::recipe::all().unwrap_or_default() {
         entries.push(entry("recipe", &recipe.name, recipe.about));

@@ -3,7 +3,7 @@
 
 mod args;
 
-use super::run::{CommandArgs, MeasureArgs, run};
+use super::run::{CommandArgs, MeasureArgs, run, transaction};
 use super::topology;
 use crate::cli::RunArgs;
 use crate::engines;
@@ -12,7 +12,6 @@ pub use args::{AbArgs, BindArgs, MaxdopArgs, PoolArgs};
 use threadwise_analysis::asked::Asked;
 use threadwise_machine::Topology;
 use threadwise_study::command::quote;
-use threadwise_study::transaction::WORKLOAD as TRANSACTIONS;
 
 /// The run of a preset.
 fn of_preset(preset: &str, measure: &MeasureArgs) -> RunArgs {
@@ -36,7 +35,7 @@ pub fn pool(args: &PoolArgs) -> Result<(), AppError> {
         slices: args.slices.clone(),
         asked: Asked { p99_ns: args.slo.map(|seconds| seconds * 1e9), ..Asked::default() },
         transactions: args.transactions.clone(),
-        ..of_preset(if is_transaction { TRANSACTIONS } else { "pool" }, &args.measure)
+        ..of_preset(if is_transaction { transaction::PRESET } else { "pool" }, &args.measure)
     })
 }
 

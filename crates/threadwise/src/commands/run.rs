@@ -13,7 +13,7 @@ mod prepare;
 mod program;
 mod room;
 mod server;
-mod transaction;
+pub mod transaction;
 mod watch;
 mod worklist;
 
@@ -34,8 +34,7 @@ use threadwise_machine::{Memory, Topology};
 use threadwise_report::{html, json, terminal};
 use threadwise_runner::{Outcome, Reason, guard};
 use threadwise_study::transaction::written_to;
-use threadwise_study::worklist::WORKLOAD as LIST;
-use threadwise_study::{plan_block, tpch};
+use threadwise_study::{Workload, plan_block};
 
 /// Measures, stores, analyses, reports.
 pub fn run(args: &RunArgs) -> Result<(), AppError> {
@@ -165,11 +164,11 @@ fn opening(job: &Job, topology: &Topology) -> Result<String, AppError> {
         let streams = placement.sessions.iter().take(treatment.sessions as usize);
         let seats: Vec<String> = streams.map(ToString::to_string).collect();
         // Jobs of a list share their placement.
-        let is_shared = seats.len() > 16 || job.study.workload == LIST;
+        let is_shared = seats.len() > 16 || job.study.workload == Workload::WorkList;
         let shown = if is_shared { placement.set().to_string() } else { seats.join(" ") };
-        let (one, many) = match job.study.workload.as_str() {
-            tpch::WORKLOAD => ("stream ", "streams"),
-            LIST => ("job ", "jobs"),
+        let (one, many) = match job.study.workload {
+            Workload::Tpch => ("stream ", "streams"),
+            Workload::WorkList => ("job ", "jobs"),
             _ => ("session ", "sessions"),
         };
         let plural = if treatment.sessions == 1 { one } else { many };

@@ -8,8 +8,8 @@ use threadwise_engine::{
     Engine, EngineError, KnownBy, LoadRequest, Loaded, Point, Running, StartRequest, Trial,
 };
 use threadwise_runner::{Also, RunnerError, ServerSays, Settings, Worker};
-use threadwise_study::Options;
 use threadwise_study::engine::{Properties, URL};
+use threadwise_study::{Options, Workload};
 
 use crate::commands::engine::{app_error, engines_of_user, python_of};
 use crate::error::AppError;
@@ -143,7 +143,7 @@ impl Engine for InProgram {
         self.known.about()
     }
 
-    fn workloads(&self) -> &'static [&'static str] {
+    fn workloads(&self) -> &'static [Workload] {
         self.known.workloads()
     }
 

@@ -84,7 +84,7 @@ fn after_another_boot_a_study_begins_a_new_file_and_leaves_the_old_one() {
     assert_eq!(new.study(), old.study());
     assert_eq!((new.complete_blocks().unwrap().len(), new.boots().unwrap().len()), (8, 1));
     let note = "the same study as s.threadwise, which was measured on an earlier boot of this machine";
-    assert!(new.notes().unwrap().iter().any(|text| text == note), "{:?}", new.notes());
+    assert!(new.notes().unwrap().iter().any(|one| one.text == note), "{:?}", new.notes());
     assert_eq!(lab.leftovers(), ["root"]);
 }
 

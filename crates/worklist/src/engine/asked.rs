@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use threadwise_engine::{EngineError, LoadRequest};
 use threadwise_study::OptionValue;
-use threadwise_study::worklist::{WORKLOAD, WorklistOptions};
+use threadwise_study::Workload;
+use threadwise_study::worklist::{OWN_RECIPE, WorklistOptions};
 
 use crate::error::{ENGINE, refuse};
 use crate::plan::Step;
 use crate::programs::{self, Programs};
-use crate::recipe::{self, Kind, OF_CHECKS, OF_ITEMS, OWN, Recipe};
+use crate::recipe::{self, Kind, OF_CHECKS, OF_ITEMS, Recipe};
 
 /// See the module.
 #[derive(Debug, Clone)]
@@ -27,8 +28,8 @@ impl Asked {
     /// # Errors
     /// The first option that is unknown or impossible, or a program that is missing.
     pub fn read(request: &LoadRequest) -> Result<Self, EngineError> {
-        if request.workload != WORKLOAD {
-            let why = format!("{ENGINE} cannot do '{}'; it can do: {WORKLOAD}", request.workload);
+        if request.workload != Workload::WorkList {
+            let why = format!("{ENGINE} cannot do '{}'; it can do: {}", request.workload, Workload::WorkList);
             return Err(refuse("workload", why));
         }
         let bin = bin(request)?;
@@ -110,9 +111,9 @@ fn recipe(options: &WorklistOptions) -> Result<Recipe, EngineError> {
     let values = OF_ITEMS.map(|name| (name, ""));
     recipe::filled(command, &values).map_err(|why| refuse("command", why))?;
     programs::expect_own(command, options.folder.as_deref())?;
-    let step = Step { name: OWN.to_owned(), command: command.clone(), stdin: None };
+    let step = Step { name: OWN_RECIPE.to_owned(), command: command.clone(), stdin: None };
     Ok(Recipe {
-        name: OWN.to_owned(),
+        name: OWN_RECIPE.to_owned(),
         about: "your own command".to_owned(),
         items: Kind::Text,
         programs: Vec::new(),

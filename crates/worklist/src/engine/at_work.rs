@@ -12,7 +12,7 @@ use threadwise_engine::engines::command;
 use threadwise_engine::{EngineError, Running, Session, SessionRequest, Standing, StartRequest, Window};
 use threadwise_study::command::{CommandOptions, METRIC_PREFIX};
 use threadwise_study::worklist::{self, WorklistOptions};
-use threadwise_study::{Counters, OptionValue, Options, SessionSlice};
+use threadwise_study::{Counters, Note, OptionValue, Options, SessionSlice};
 
 use super::asked::Asked;
 use super::run;
@@ -247,7 +247,7 @@ impl Running for AtWork {
 
     fn standing(&self) -> Result<Standing, EngineError> {
         let mut standing = self.inner.standing()?;
-        standing.notes.extend(self.notes.iter().cloned());
+        standing.notes.extend(self.notes.iter().map(|note| Note::from(note.as_str())));
         Ok(standing)
     }
 

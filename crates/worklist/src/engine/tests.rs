@@ -9,7 +9,7 @@ use threadwise_study::worklist::Order;
 
 fn request(folder: &Path, pairs: &[(&str, OptionValue)]) -> LoadRequest {
     LoadRequest {
-        workload: WORKLOAD.into(),
+        workload: Workload::WorkList,
         options: pairs.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect(),
         engine_options: Options::new(),
         data_dir: folder.to_owned(),

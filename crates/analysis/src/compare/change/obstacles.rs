@@ -56,8 +56,8 @@ pub fn check(sides: Sides<'_, '_>, metric: Option<&str>) -> Result<Quantity, Str
             return Err(format!("{why}: a study counts once"));
         }
         for (what, [known, this]) in [
-            ("engine", [&first.study.engine, &one.study.engine]),
-            ("workload", [&first.study.workload, &one.study.workload]),
+            ("engine", [first.study.engine.as_str(), &one.study.engine]),
+            ("workload", [first.study.workload.name(), one.study.workload.name()]),
         ] {
             if known != this {
                 return Err(format!(

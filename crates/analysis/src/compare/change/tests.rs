@@ -294,7 +294,7 @@ fn studies_that_cannot_be_compared_are_refused() {
         refused(&sides, false, Some("speed"))
             .starts_with("s0 is not compared by speed; it has: rows_per_s, ")
     );
-    sides.1[1].study.workload = "insert".to_owned();
+    sides.1[1].study.workload = "insert".into();
     assert_eq!(
         refused(&sides, false, None),
         "s3 has the workload insert, and s0 has logical-io: what they do is not the same work"

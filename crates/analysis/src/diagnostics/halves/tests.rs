@@ -127,7 +127,7 @@ fn what_was_not_recorded_is_said_so() {
         (paragraph.as_str(), finding),
         ("Halves of slices are not compared: they were not recorded.", None)
     );
-    study.workload = "command".to_owned();
+    study.workload = "command".into();
     assert_eq!(analyse(&study, &[], 1.0).found("halves"), None);
 }
 

@@ -219,9 +219,9 @@ fn where_nothing_is_tested_the_reason_is_there() {
     let order = found(&analyse(&study, &[], 1.0));
     assert_eq!(order.gap.as_deref(), Some("no block can tell predecessors from rounds and treatments"));
     assert!(order.numbers["pairs"] == 0.0 && !order.numbers.contains_key("largest_shift_share"));
-    study.workload = "tpch".to_owned();
+    study.workload = "tpch".into();
     let order = found(&analyse(&study, &[], 1.0));
     assert_eq!(order.gap.as_deref(), Some("its rounds are of different queries"));
-    study.workload = "command".to_owned();
+    study.workload = "command".into();
     assert_eq!(analyse(&study, &[], 1.0).found("order"), None);
 }

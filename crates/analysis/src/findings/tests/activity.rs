@@ -1,7 +1,7 @@
 //! What is reported of waits, locks, clients, fixed work and inserts.
 
 use super::*;
-use threadwise_study::Counters;
+use threadwise_study::{Counters, Note, NoteCode};
 
 /// Gives every run of a treatment counters of no session, with a little wobble from block to block.
 fn with_counters(runs: &mut [Run], treatment: &str, named: &[(&str, u64)]) {
@@ -15,7 +15,7 @@ fn with_counters(runs: &mut [Run], treatment: &str, named: &[(&str, u64)]) {
 
 fn insert_study() -> (Study, Vec<Run>) {
     let (mut study, runs) = small_study();
-    study.workload = "insert".to_owned();
+    study.workload = "insert".into();
     study.engine = "postgres".to_owned();
     (study, runs)
 }
@@ -172,11 +172,14 @@ fn a_server_that_was_not_pinned_is_reported_first() {
     let topology = machine(1, 2, 1);
     let analysis = analyse_on(&study, Some(&topology), &runs, 1.0);
     let notes = [
-        "server not pinned: it runs on another machine".to_owned(),
-        "loaded 200000 rows".to_owned(),
-        "memory placed earlier: one server for the study (restart=study)".to_owned(),
+        Note::new(NoteCode::NotPlaced, "server not pinned: it runs on another machine"),
+        Note::from("loaded 200000 rows"),
+        Note::new(
+            NoteCode::MemoryPlacedEarlier,
+            "memory placed earlier: one server for the study (restart=study)",
+        ),
     ];
-    let noted = |notes: &[String]| verdict(&Facts { notes, ..Facts::new(&study, &topology, &analysis) });
+    let noted = |notes: &[Note]| verdict(&Facts { notes, ..Facts::new(&study, &topology, &analysis) });
     let findings = noted(&notes);
     assert_eq!(
         findings[0].text(),
@@ -213,6 +216,6 @@ fn waiting_for_a_disk_is_not_half_busy() {
         findings.iter().any(|finding| finding.kind == "capacity")
     };
     assert!(verdict_of(&study, 30), "cached reads never wait");
-    study.workload = "insert".to_owned();
+    study.workload = "insert".into();
     assert_eq!((verdict_of(&study, 30), verdict_of(&study, 97)), (false, true));
 }

@@ -16,39 +16,17 @@ use crate::parts::Parts;
 use crate::queries::cut_short;
 use crate::words::{fastest, finding, judged, judged_decisive, limited, list, names, shortened};
 use crate::worklist::ITEM_S;
-use crate::workload::Nouns;
 use crate::{Estimate, Facts, Finding, TreatmentSummary};
 use sections::{better, place, value};
 use threadwise_document::chart::ChartWords;
 use threadwise_document::{Prose, Section, numbers, prose};
-use threadwise_study::command::{self, Each};
+use threadwise_study::command::{self, COMMAND, Each};
 use threadwise_study::{OptionValue, Role, Study, Treatment, version};
 
 /// The kind.
 pub struct Commands;
 
-/// Words for whole runs.
-pub const NOUNS: Nouns = Nouns {
-    rate: "runs/s",
-    rate_in_full: "Runs per second",
-    cpu: "CPU/run",
-    row: "run",
-    session: "process",
-    sessions: "processes",
-    noun: "runs",
-    noun_one: "run",
-    causes: "clocks and caches",
-};
-
 impl Kind for Commands {
-    fn is(&self, study: &Study) -> bool {
-        study.runs_whole()
-    }
-
-    fn nouns(&self, _study: &Study) -> Nouns {
-        NOUNS
-    }
-
     /// `runs_per_s`, `cpu_ns_per_run`; a metric of a command's output keeps the name that its user gave it.
     fn metric_name(&self, _study: &Study, metric: &str) -> String {
         match (metric.strip_suffix("_per_row"), metric.strip_prefix(THROUGHPUT)) {
@@ -96,8 +74,13 @@ impl Kind for Commands {
             .collect()
     }
 
-    fn chart_words(&self, _facts: &Facts<'_>) -> ChartWords {
-        ChartWords { rate: "s", ratio: "ratio", slice: "elapsed, s", sessions: NOUNS.sessions }
+    fn chart_words(&self, facts: &Facts<'_>) -> ChartWords {
+        ChartWords {
+            rate: "s",
+            ratio: "ratio",
+            slice: "elapsed, s",
+            sessions: self.nouns(facts.study).sessions,
+        }
     }
 }
 
@@ -430,7 +413,7 @@ pub fn scope(study: &Study) -> String {
 
 /// The first command, cut to a length that fits a sentence.
 pub fn command_words(study: &Study) -> String {
-    let mut all = study.treatments.iter().filter_map(|treatment| treatment.options.get("command"));
+    let mut all = study.treatments.iter().filter_map(|treatment| treatment.options.get(COMMAND));
     cut(&all.next().map(OptionValue::to_string).unwrap_or_default())
 }
 

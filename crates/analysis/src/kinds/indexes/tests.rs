@@ -5,7 +5,7 @@ use crate::document::document;
 use crate::fixtures::machine;
 use crate::groups::bare;
 use crate::{Analysis, Facts, Ratio, analyse, analyse_on, fixtures};
-use threadwise_study::{Run, Study, index};
+use threadwise_study::{Run, Study, Workload};
 
 const LOCKS: [&str; 3] = ["spin", "mcs", "lock-free"];
 
@@ -14,7 +14,7 @@ fn study() -> Study {
     let groups =
         ["key=r,lock=spin", "key=r,lock=mcs", "key=r,lock=lock-free", "key=s,lock=spin", "key=s,lock=mcs"];
     let mut study = fixtures::study(&groups, &["two 1c2t 2", "half 2c1t 2", "all 2c2t 4"]);
-    study.workload = index::WORKLOAD.to_owned();
+    study.workload = Workload::Index;
     for treatment in &mut study.treatments {
         treatment.factors = treatment
             .group
@@ -123,7 +123,7 @@ fn locks_that_are_no_factor_are_not_compared() {
     let runs = runs(&study, |_, _| 1.0);
     assert_eq!(analyse(&study, &runs, 1.0).found(LOCK_GAINS.name), None);
     let mut other = self::study();
-    other.workload = "insert".to_owned();
+    other.workload = "insert".into();
     assert_eq!(analyse(&other, &self::runs(&other, |_, _| 1.0), 1.0).found(LOCK_GAINS.name), None);
 }
 

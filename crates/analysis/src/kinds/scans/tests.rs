@@ -4,8 +4,8 @@ use super::*;
 use crate::analyse_on;
 use crate::fixtures::{ratio, run, study};
 use threadwise_machine::Topology;
-use threadwise_study::Study;
 use threadwise_study::parallel::ProcessPart;
+use threadwise_study::{Study, Workload};
 
 /// A treatment as the analysis gives it.
 fn treatment(name: &str, processes: f64, ratio: Result<Ratio, Gap>) -> TreatmentParallel {
@@ -33,7 +33,7 @@ fn treatment(name: &str, processes: f64, ratio: Result<Ratio, Gap>) -> Treatment
 }
 
 fn scanned(mut study: Study) -> Study {
-    study.workload = WORKLOAD.to_owned();
+    study.workload = Workload::ParallelScan;
     study
 }
 

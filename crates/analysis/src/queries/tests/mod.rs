@@ -31,7 +31,7 @@ pub(crate) fn study_of(queries: &str, treatments: &[&str]) -> Study {
         treatments.iter().map(|line| line.split_whitespace().take(3).collect::<Vec<_>>().join(" ")).collect();
     let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
     let mut study = study(&[""], &lines);
-    study.workload = "tpch".to_owned();
+    study.workload = "tpch".into();
     study.engine = "duckdb".to_owned();
     study.engine_properties = Some(Properties { reads_files: true, ..Properties::default() });
     study.design.rounds = 22;

@@ -269,6 +269,6 @@ fn no_share_of_time_is_above_one() {
 fn other_workloads_have_no_queries() {
     let mut study = study_of("1", &["T no-smt 1 2"]);
     let runs = power(&study, 2, two);
-    study.workload = "logical-io".to_owned();
+    study.workload = "logical-io".into();
     assert!(look(&study, None, &runs).queries.is_none());
 }

@@ -17,14 +17,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use threadwise_engine::servers;
 use threadwise_engine::workloads::options::refuse;
-use threadwise_engine::workloads::transaction::{
-    ANSWERS, Draws, NAME, Quoting, Transaction, needs_users_data,
-};
+use threadwise_engine::workloads::transaction::{ANSWERS, Draws, Quoting, Transaction, needs_users_data};
 use threadwise_engine::{
     EngineError, LoadRequest, Loaded, Running, Session, SessionRequest, Standing, StartRequest,
 };
 use threadwise_process::room::server_memory_bytes;
 use threadwise_reload::firebird::header::Header;
+use threadwise_study::{Note, Workload};
 
 use super::opened::{EACH_A_PROGRAM, OpenSession, Opened};
 use super::session::Tally;
@@ -68,7 +67,12 @@ impl Spec {
 
     /// The first copy of the file, which all treatments share.
     fn template(&self, data_dir: &Path) -> servers::Home {
-        servers::Home::new(ENGINE, data_dir, "template", &format!("{NAME} {}", self.database.display()))
+        servers::Home::new(
+            ENGINE,
+            data_dir,
+            "template",
+            &format!("{} {}", Workload::Transaction, self.database.display()),
+        )
     }
 
     /// Pages of each session's cache: the requested number, or those of the file and some for writes, up to a
@@ -191,7 +195,10 @@ impl Running for Transactions {
     }
 
     fn standing(&self) -> Result<Standing, EngineError> {
-        Ok(Standing { placed: self.open.placed(), notes: self.notes.clone() })
+        Ok(Standing {
+            placed: self.open.placed(),
+            notes: self.notes.iter().map(|note| Note::from(note.as_str())).collect(),
+        })
     }
 
     fn finish(&self) -> Result<(), EngineError> {
@@ -209,7 +216,10 @@ impl Running for Transactions {
 /// The option is given.
 pub(crate) fn no_database(engine_options: &Own) -> Result<(), EngineError> {
     match &engine_options.database {
-        Some(_) => Err(refuse(DATABASE_OPTION, format!("only the workload {NAME} has it: leave it out"))),
+        Some(_) => Err(refuse(
+            DATABASE_OPTION,
+            format!("only the workload {} has it: leave it out", Workload::Transaction),
+        )),
         None => Ok(()),
     }
 }

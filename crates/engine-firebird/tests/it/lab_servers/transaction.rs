@@ -8,7 +8,7 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 use tempfile::TempDir;
 use threadwise_engine::{Engine, EngineError, LoadRequest, latency};
 use threadwise_engine_firebird::Firebird;
-use threadwise_study::transaction::{MAY_WRITE, SQL, WORKLOAD};
+use threadwise_study::transaction::{MAY_WRITE, SQL};
 
 const SCRIPT: &str =
     "create table c (id int not null primary key, name varchar(40) character set win1252, n bigint);
@@ -87,7 +87,7 @@ impl Shop {
     }
 
     fn request(&self, sql: &str, may_write: Option<&Path>) -> LoadRequest {
-        let mut load = request(self.data.path(), WORKLOAD, 2, &[(SQL, text(sql))]);
+        let mut load = request(self.data.path(), "transaction", 2, &[(SQL, text(sql))]);
         let named = |path: &Path| (MAY_WRITE.to_owned(), text(path.to_str().unwrap()));
         load.options.extend(may_write.map(named));
         load.engine_options = options(&[("database", text(self.path().to_str().unwrap()))]);

@@ -142,7 +142,8 @@ pub fn work(
     }
     let finished = running.finish();
     let (standing, slices) = done?;
-    Ok(Ran { slices, notes: standing.notes, placed: standing.placed, finished })
+    let notes = standing.notes.into_iter().map(|note| note.text).collect();
+    Ok(Ran { slices, notes, placed: standing.placed, finished })
 }
 
 /// Load, start, slices, finish.

@@ -177,7 +177,7 @@ mod tests {
     fn request(sql: &str, url: Option<&str>) -> LoadRequest {
         let text = |name: &str, value: &str| (name.to_owned(), OptionValue::Text(value.to_owned()));
         LoadRequest {
-            workload: threadwise_engine::workloads::transaction::NAME.into(),
+            workload: threadwise_study::Workload::Transaction,
             options: Options::from([text("sql", sql)]),
             engine_options: url.map(|url| text("url", url)).into_iter().collect(),
             data_dir: "/nowhere".into(),

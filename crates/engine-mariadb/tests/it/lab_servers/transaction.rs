@@ -12,7 +12,7 @@ use threadwise_engine::{Engine, EngineError, LoadRequest, latency};
 use threadwise_engine_mariadb::Mariadb;
 use threadwise_process::{Signal, stopping};
 use threadwise_study::SessionSlice;
-use threadwise_study::transaction::{MAY_WRITE, SQL, WORKLOAD};
+use threadwise_study::transaction::{MAY_WRITE, SQL};
 
 const READS: &str = "-- What a page of the shop reads.
 -- :id 1..1000
@@ -84,7 +84,7 @@ impl Shop {
 }
 
 fn transaction(folder: &Path, sql: &str, may_write: Option<&str>) -> LoadRequest {
-    let mut load = request(folder, WORKLOAD, 2, &[(SQL, text(sql))]);
+    let mut load = request(folder, "transaction", 2, &[(SQL, text(sql))]);
     load.options.extend(may_write.map(|name| (MAY_WRITE.to_owned(), text(name))));
     load
 }

@@ -83,7 +83,7 @@ fn a_held_plan_is_the_same_and_only_the_number_of_processes_differs() {
         assert!(!free.plan.unwrap().contains("Gather"));
     }
     let standing = treatments[1].running.standing().unwrap();
-    assert!(standing.notes.iter().any(|note| note.starts_with("plans held")), "{:?}", standing.notes);
+    assert!(standing.notes.iter().any(|note| note.text.starts_with("plans held")), "{:?}", standing.notes);
     treatments.into_iter().for_each(place::AtWork::finish);
     study.end();
 }

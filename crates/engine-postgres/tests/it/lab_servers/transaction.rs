@@ -9,7 +9,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use threadwise_engine::{EngineError, LoadRequest, latency};
 use threadwise_process::{Signal, stopping};
-use threadwise_study::transaction::{MAY_WRITE, SQL, WORKLOAD};
+use threadwise_study::transaction::{MAY_WRITE, SQL};
 use threadwise_study::{OptionValue, Options, SessionSlice};
 
 const TABLES: &str = "CREATE SCHEMA shop; SET search_path = shop;
@@ -31,7 +31,7 @@ fn request(url: &str, folder: &Path, sql: &str, may_write: Option<&str>) -> Load
     LoadRequest {
         options: std::iter::once(text(SQL, sql)).chain(may_write.map(|name| text(MAY_WRITE, name))).collect(),
         engine_options: Options::from([text("url", url)]),
-        ..support::load(folder, WORKLOAD, &[], &[])
+        ..support::load(folder, "transaction", &[], &[])
     }
 }
 

@@ -16,7 +16,7 @@ use threadwise_engine::{
     EngineError, LoadRequest, Loaded, Running, Session, SessionRequest, Standing, StartRequest,
 };
 use threadwise_machine::CpuSet;
-use threadwise_study::{Counters, SessionSlice};
+use threadwise_study::{Counters, Note, SessionSlice};
 use threadwise_tpch::options::TpchOptions;
 
 use crate::client::affinity::Bound;
@@ -102,7 +102,7 @@ impl Running for AtWork {
     fn standing(&self) -> Result<Standing, EngineError> {
         let mut notes = super::running::server_notes(&self.server);
         notes.extend(super::running::bound_notes(self.bound().as_deref()));
-        notes.extend(self.notes.all());
+        notes.extend(self.notes.all().into_iter().map(Note::from));
         Ok(Standing { placed: Vec::new(), notes })
     }
 

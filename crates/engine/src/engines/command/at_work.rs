@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 use threadwise_machine::CpuSet;
 use threadwise_study::command::{BLOCK, CommandOptions, Each, SERVER_CPU_NS, Values, fill, words};
-use threadwise_study::{Counters, OptionValue, SessionSlice};
+use threadwise_study::{Counters, Note, OptionValue, SessionSlice};
 
 use super::error::failed;
 use super::group::Group;
@@ -360,7 +360,8 @@ impl Running for AtWork {
             ),
         };
         let placed = self.pinned.as_ref().map(Pinned::placed).unwrap_or_default();
-        let notes = [note].into_iter().chain(self.pinned.as_ref().map(Pinned::note)).collect();
+        let notes =
+            [note].into_iter().chain(self.pinned.as_ref().map(Pinned::note)).map(Note::from).collect();
         Ok(Standing { placed, notes })
     }
 

@@ -18,9 +18,9 @@ mod spawn;
 mod tree;
 
 use std::path::Path;
-use threadwise_study::Options;
-use threadwise_study::command::{CommandOptions, Extract, FAILS_PREFIX, Fault, METRIC_PREFIX, WORKLOAD};
+use threadwise_study::command::{CommandOptions, Extract, FAILS_PREFIX, Fault, METRIC_PREFIX};
 use threadwise_study::engine::Properties;
+use threadwise_study::{Options, Workload};
 
 use super::super::workloads::options::refuse;
 use crate::{Engine, EngineError, LoadRequest, Loaded, Running, StartRequest};
@@ -49,8 +49,8 @@ impl Engine for Command {
         "your own command as a whole run, with metrics from its output"
     }
 
-    fn workloads(&self) -> &'static [&'static str] {
-        &[WORKLOAD]
+    fn workloads(&self) -> &'static [Workload] {
+        &[Workload::Command]
     }
 
     /// Every variable: commands are the user's own, and get passwords this way.
@@ -86,10 +86,10 @@ pub fn start(options: CommandOptions, request: &StartRequest) -> Result<Box<dyn 
 
 /// The options of a treatment, checked as far as is possible before anything runs.
 fn read(request: &LoadRequest) -> Result<CommandOptions, EngineError> {
-    if request.workload != WORKLOAD {
+    if request.workload != Workload::Command {
         return Err(refuse(
             "workload",
-            format!("{NAME} cannot do '{}'; it can do: {WORKLOAD}", request.workload),
+            format!("{NAME} cannot do '{}'; it can do: {}", request.workload, Workload::Command),
         ));
     }
     if let Some(name) = request.engine_options.keys().next() {
@@ -170,7 +170,7 @@ mod tests {
             .map(|(key, value)| ((*key).to_owned(), OptionValue::Text((*value).to_owned())))
             .collect();
         let request = LoadRequest {
-            workload: WORKLOAD.into(),
+            workload: Workload::Command,
             options,
             engine_options: Options::new(),
             data_dir: PathBuf::new(),
@@ -216,6 +216,6 @@ mod tests {
         let error = Command.check(&request("insert", Options::new())).unwrap_err();
         assert!(error.to_string().contains("cannot do 'insert'"), "{error}");
         let with = Options::from([("url".to_owned(), OptionValue::Flag(true))]);
-        assert!(Command.check(&request(WORKLOAD, with)).is_err());
+        assert!(Command.check(&request("command", with)).is_err());
     }
 }

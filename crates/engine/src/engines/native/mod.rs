@@ -36,27 +36,24 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use threadwise_machine::CpuSet;
 use threadwise_study::engine::Properties;
-use threadwise_study::index::WORKLOAD as INDEX;
-use threadwise_study::kernels::WORKLOAD as KERNELS;
-use threadwise_study::{Counters, Options, SessionSlice};
+use threadwise_study::{Counters, Options, SessionSlice, Workload};
 
 use self::error::{agree, failed};
 use self::index::{IndexAtWork, IndexSpec};
 use self::kernels::{KernelSpec, KernelsAtWork};
 use self::log::Log;
 use self::log_buffer::LogBufferSession;
-use self::options::{InsertSpec, LogOptions, Spec, parse};
+use self::options::{InsertSpec, LogOptions, Spec, WORKLOADS, parse};
 use self::place::on;
 use self::session::InsertSession;
 use self::shared::Shared;
 use self::table::{Content, Index, Table};
 use self::writer::{LogWriter, Written};
-use crate::workloads::insert::{self, Durability, RandomKeys};
+use crate::workloads::insert::{Durability, RandomKeys};
 use crate::{
     Engine, EngineError, LoadRequest, Loaded, Placed, Running, Session, SessionRequest, Standing,
     StartRequest,
 };
-pub use options::LOG_BUFFER;
 
 /// Bytes of a row in memory and, about, in the log: 152 bytes, a flag, and its place in a vector.
 const ROW_BYTES_IN_MEMORY: u64 = 160;
@@ -81,8 +78,8 @@ impl Engine for Native {
         "a table, an index and a log writer inside the worker: with and without locks, spins counted"
     }
 
-    fn workloads(&self) -> &'static [&'static str] {
-        &[insert::NAME, LOG_BUFFER, INDEX, KERNELS]
+    fn workloads(&self) -> &'static [Workload] {
+        &WORKLOADS
     }
 
     /// Rows lie in memory.
@@ -91,26 +88,26 @@ impl Engine for Native {
     }
 
     fn check(&self, request: &LoadRequest) -> Result<(), EngineError> {
-        match request.workload.as_str() {
-            INDEX => IndexSpec::parse(request).map(drop),
-            KERNELS => KernelSpec::parse(request).map(drop),
+        match request.workload {
+            Workload::Index => IndexSpec::parse(request).map(drop),
+            Workload::Kernels => KernelSpec::parse(request).map(drop),
             _ => parse(request).map(drop),
         }
     }
 
     fn load(&self, request: &LoadRequest) -> Result<Loaded, EngineError> {
         let sessions = u64::from(request.sessions);
-        Ok(match request.workload.as_str() {
-            INDEX => index::size(&IndexSpec::parse(request)?, sessions),
-            KERNELS => kernels::size(&KernelSpec::parse(request)?),
+        Ok(match request.workload {
+            Workload::Index => index::size(&IndexSpec::parse(request)?, sessions),
+            Workload::Kernels => kernels::size(&KernelSpec::parse(request)?),
             _ => size(&parse(request)?, sessions),
         })
     }
 
     fn start(&self, request: &StartRequest) -> Result<Box<dyn Running>, EngineError> {
-        Ok(match request.load.workload.as_str() {
-            INDEX => Box::new(IndexAtWork::begin(request)?),
-            KERNELS => Box::new(KernelsAtWork::begin(request)?),
+        Ok(match request.load.workload {
+            Workload::Index => Box::new(IndexAtWork::begin(request)?),
+            Workload::Kernels => Box::new(KernelsAtWork::begin(request)?),
             _ => Box::new(AtWork::begin(request)?),
         })
     }

@@ -1,17 +1,16 @@
 //! Options of the workloads `insert` and `log-buffer` on this engine.
 
-use threadwise_study::Options;
-use threadwise_study::index::WORKLOAD as INDEX;
-use threadwise_study::kernels::WORKLOAD as KERNELS;
+use threadwise_study::{Options, Workload};
 
 use super::locks::LockKind;
 use super::table::Index;
-use crate::workloads::insert::{self, Insert, Table};
-use crate::workloads::options::{flag, no_loop, only, refuse, whole, word};
+use crate::workloads::insert::{Insert, Table};
+use crate::workloads::options::{flag, no_loop, no_workload, only, refuse, whole, word};
 use crate::{EngineError, LoadRequest};
 
-/// Name of the workload in which sessions only append to the log.
-pub const LOG_BUFFER: &str = "log-buffer";
+/// Workloads of this engine.
+pub const WORKLOADS: [Workload; 4] =
+    [Workload::Insert, Workload::LogBuffer, Workload::Index, Workload::Kernels];
 
 /// Options of `insert` that only this engine has.
 const INSERT_OPTIONS: [&str; 5] = ["index", "buckets", "stripes", "log", "log_buffer_kib"];
@@ -103,16 +102,10 @@ pub fn common(request: &LoadRequest) -> Result<(), EngineError> {
 /// The first option that is unknown or impossible.
 pub fn parse(request: &LoadRequest) -> Result<Spec, EngineError> {
     common(request)?;
-    match request.workload.as_str() {
-        insert::NAME => insert_spec(&request.options).map(Spec::Insert),
-        LOG_BUFFER => log_buffer_spec(&request.options).map(Spec::LogBuffer),
-        other => {
-            let why = format!(
-                "native has no '{other}'; it has: {}, {LOG_BUFFER}, {INDEX}, {KERNELS}",
-                insert::NAME
-            );
-            Err(refuse("workload", why))
-        }
+    match &request.workload {
+        Workload::Insert => insert_spec(&request.options).map(Spec::Insert),
+        Workload::LogBuffer => log_buffer_spec(&request.options).map(Spec::LogBuffer),
+        other => Err(no_workload("native", other, &WORKLOADS)),
     }
 }
 
@@ -136,7 +129,7 @@ fn insert_spec(options: &Options) -> Result<InsertSpec, EngineError> {
 }
 
 fn log_buffer_spec(options: &Options) -> Result<LogBufferSpec, EngineError> {
-    only(options, LOG_BUFFER, &LOG_BUFFER_OPTIONS)?;
+    only(options, Workload::LogBuffer, &LOG_BUFFER_OPTIONS)?;
     Ok(LogBufferSpec {
         log: log_options(options)?,
         record_bytes: whole(options, "record_bytes", 8, MOST_RECORD_BYTES)?.unwrap_or(200) as usize,

@@ -5,6 +5,7 @@ use std::io::{Seek, SeekFrom, Write};
 use threadwise_machine::pin::current_affinity;
 use threadwise_study::OptionValue;
 
+use crate::workloads::insert;
 use crate::{Window, clock};
 
 fn request(folder: &tempfile::TempDir, workload: &str, options: &[(&str, OptionValue)]) -> StartRequest {

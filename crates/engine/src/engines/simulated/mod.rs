@@ -5,10 +5,10 @@ mod model;
 
 use std::time::Duration;
 use threadwise_study::engine::Properties;
-use threadwise_study::{Counters, Options, SessionSlice};
+use threadwise_study::{Counters, Options, SessionSlice, Workload};
 
-use crate::workloads::logical_io::{self, LogicalIo};
-use crate::workloads::options::no_loop;
+use crate::workloads::logical_io::LogicalIo;
+use crate::workloads::options::{no_loop, no_workload};
 use crate::{
     Engine, EngineError, LoadRequest, Loaded, Running, Session, SessionRequest, StartRequest, Window, latency,
 };
@@ -40,8 +40,8 @@ impl Engine for Simulated {
         "no database: slices drawn from a known truth with drift, noise, outliers and steal"
     }
 
-    fn workloads(&self) -> &'static [&'static str] {
-        &[logical_io::NAME]
+    fn workloads(&self) -> &'static [Workload] {
+        &[Workload::LogicalIo]
     }
 
     fn properties(&self) -> Properties {
@@ -76,9 +76,8 @@ impl Running for Simulated {
 }
 
 fn spec(request: &LoadRequest) -> Result<LogicalIo, EngineError> {
-    if request.workload != logical_io::NAME {
-        let why = format!("simulated has no '{}'; it has: {}", request.workload, logical_io::NAME);
-        return Err(EngineError::Option { option: "workload".into(), why });
+    if request.workload != Workload::LogicalIo {
+        return Err(no_workload("simulated", &request.workload, Simulated.workloads()));
     }
     no_loop(&request.options, "simulated")?;
     LogicalIo::parse(&request.options)
@@ -177,7 +176,7 @@ mod tests {
         count: u64,
     ) -> Vec<Result<SessionSlice, EngineError>> {
         let load = LoadRequest {
-            workload: logical_io::NAME.into(),
+            workload: Workload::LogicalIo,
             options: Options::new(),
             engine_options,
             data_dir: "/proc/nonexistent".into(),

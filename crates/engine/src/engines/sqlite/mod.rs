@@ -14,24 +14,23 @@ mod settings;
 mod tpch;
 mod transaction;
 
-use crate::workloads::insert as insert_workload;
 use crate::workloads::logical_io as logical_io_workload;
-use crate::workloads::options::refuse;
-use crate::workloads::{tpch as tpch_workload, transaction as transaction_workload};
+use crate::workloads::options::{no_workload, refuse};
+
 use crate::{Engine, EngineError, KnownBy, LoadRequest, Loaded, Running, StartRequest};
 use error::NAME;
 pub use ffi::{CacheCounters, take_cache_counters};
 pub use logical_io::{READ_SQL, SqliteSession};
-use threadwise_study::Options;
 use threadwise_study::engine::Properties;
+use threadwise_study::{Options, Workload};
 
 /// The engine.
 #[derive(Debug, Clone, Copy)]
 pub struct Sqlite;
 
-/// Names of its workloads.
-const WORKLOADS: [&str; 4] =
-    [logical_io_workload::NAME, insert_workload::NAME, tpch_workload::NAME, transaction_workload::NAME];
+/// Its workloads.
+const WORKLOADS: [Workload; 4] =
+    [Workload::LogicalIo, Workload::Insert, Workload::Tpch, Workload::Transaction];
 
 impl Engine for Sqlite {
     fn name(&self) -> &'static str {
@@ -46,7 +45,7 @@ impl Engine for Sqlite {
         "SQLite inside the worker: no server, no configuration, a file per session or one for all"
     }
 
-    fn workloads(&self) -> &'static [&'static str] {
+    fn workloads(&self) -> &'static [Workload] {
         &WORKLOADS
     }
 
@@ -66,47 +65,46 @@ impl Engine for Sqlite {
     }
 
     fn check(&self, request: &LoadRequest) -> Result<(), EngineError> {
-        Workload::of(request).map(drop)
+        Work::of(request).map(drop)
     }
 
     fn load(&self, request: &LoadRequest) -> Result<Loaded, EngineError> {
-        match Workload::of(request)? {
-            Workload::LogicalIo(spec) => logical_io::load(request, &spec),
-            Workload::Insert(spec) => insert::load(request, &spec),
-            Workload::Tpch(spec) => tpch::load(request, &spec),
-            Workload::Transaction(spec) => transaction::load(request, &spec),
+        match Work::of(request)? {
+            Work::LogicalIo(spec) => logical_io::load(request, &spec),
+            Work::Insert(spec) => insert::load(request, &spec),
+            Work::Tpch(spec) => tpch::load(request, &spec),
+            Work::Transaction(spec) => transaction::load(request, &spec),
         }
     }
 
     fn start(&self, request: &StartRequest) -> Result<Box<dyn Running>, EngineError> {
-        match Workload::of(&request.load)? {
-            Workload::LogicalIo(_) => Ok(Box::new(logical_io::Connections)),
-            Workload::Insert(spec) => Ok(Box::new(insert::Inserting::start(request, spec)?)),
-            Workload::Tpch(spec) => Ok(Box::new(tpch::Querying::start(&request.load, &spec)?)),
-            Workload::Transaction(spec) => Ok(Box::new(transaction::Transactions(spec))),
+        match Work::of(&request.load)? {
+            Work::LogicalIo(_) => Ok(Box::new(logical_io::Connections)),
+            Work::Insert(spec) => Ok(Box::new(insert::Inserting::start(request, spec)?)),
+            Work::Tpch(spec) => Ok(Box::new(tpch::Querying::start(&request.load, &spec)?)),
+            Work::Transaction(spec) => Ok(Box::new(transaction::Transactions(spec))),
         }
     }
 }
 
 /// A workload with its options, checked.
-enum Workload {
+enum Work {
     LogicalIo(logical_io_workload::LogicalIo),
     Insert(insert::Spec),
     Tpch(tpch::Spec),
     Transaction(transaction::Spec),
 }
 
-impl Workload {
+impl Work {
     /// Checks the whole request.
     fn of(request: &LoadRequest) -> Result<Self, EngineError> {
-        if !WORKLOADS.contains(&request.workload.as_str()) {
-            let why = format!("sqlite has no '{}'; it has: {}", request.workload, WORKLOADS.join(", "));
-            return Err(refuse("workload", why));
+        if !WORKLOADS.contains(&request.workload) {
+            return Err(no_workload(NAME, &request.workload, &WORKLOADS));
         }
         if request.sessions == 0 {
             return Err(refuse("sessions", "0 sessions; at least 1 is needed".into()));
         }
-        if request.workload == transaction_workload::NAME {
+        if request.workload == Workload::Transaction {
             return transaction::Spec::of(request).map(Self::Transaction);
         }
         if let Some(name) = request.engine_options.keys().next() {
@@ -115,9 +113,9 @@ impl Workload {
                 "sqlite has no engine option but database, for transactions: leave it out".into(),
             ));
         }
-        Ok(match request.workload.as_str() {
-            insert_workload::NAME => Self::Insert(insert::Spec::of(&request.options)?),
-            tpch_workload::NAME => Self::Tpch(tpch::Spec::of(&request.options)?),
+        Ok(match request.workload {
+            Workload::Insert => Self::Insert(insert::Spec::of(&request.options)?),
+            Workload::Tpch => Self::Tpch(tpch::Spec::of(&request.options)?),
             _ => Self::LogicalIo(logical_io::spec(request)?),
         })
     }

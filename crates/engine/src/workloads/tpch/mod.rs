@@ -16,9 +16,6 @@ use threadwise_tpch::options::TpchOptions;
 use super::options::refuse;
 use crate::{EngineError, Window, clock};
 
-/// Name of the workload.
-pub const NAME: &str = threadwise_study::tpch::WORKLOAD;
-
 /// Reads the workload's options.
 ///
 /// # Errors

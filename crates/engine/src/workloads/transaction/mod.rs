@@ -23,9 +23,8 @@ mod tests;
 
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
-pub use threadwise_study::transaction::WORKLOAD as NAME;
 use threadwise_study::transaction::{MAY_WRITE, SQL};
-use threadwise_study::{OptionValue, Options};
+use threadwise_study::{OptionValue, Options, Workload};
 
 use super::options::{only, refuse};
 use crate::EngineError;
@@ -59,7 +58,7 @@ impl Transaction {
     /// # Errors
     /// An option that is unknown or missing; text that is not a file of statements, or writes without permission.
     pub fn parse(options: &Options, quoting: Quoting, outlive_rollback: &str) -> Result<Self, EngineError> {
-        only(options, NAME, &[SQL, MAY_WRITE, "loop"])?;
+        only(options, Workload::Transaction, &[SQL, MAY_WRITE, "loop"])?;
         if options.get("loop").is_some_and(|value| value.to_string() != "client") {
             return Err(refuse(
                 "loop",

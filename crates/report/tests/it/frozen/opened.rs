@@ -9,7 +9,7 @@ use threadwise_machine::Topology;
 use threadwise_store::{EndState, Store, Versions};
 use threadwise_study::engine::Properties;
 use threadwise_study::probe::Probe;
-use threadwise_study::{Run, Stopping, Study};
+use threadwise_study::{Note, Run, Stopping, Study};
 
 /// Everything that a document borrows.
 pub struct Opened {
@@ -18,7 +18,7 @@ pub struct Opened {
     pub runs: Vec<Run>,
     pub long_runs: Vec<Run>,
     pub is_stopped: bool,
-    pub notes: Vec<String>,
+    pub notes: Vec<Note>,
     pub versions: Versions,
     pub analysis: Analysis,
     /// The file without its folder, which differs between checkouts.

@@ -8,7 +8,7 @@ use threadwise_analysis::plain_verdict;
 use threadwise_report::terminal::{Style, sections, verdict as spoken};
 use threadwise_report::{Facts, csv, html, json};
 use threadwise_study::{
-    Comparison, OptionValue, Reading, Role, Run, RunStatus, SessionSlice, Slice, Treatment, command,
+    Comparison, OptionValue, Reading, Role, Run, RunStatus, SessionSlice, Slice, Treatment, Workload, command,
 };
 
 const UNICODE: Style = Style { color: false, unicode: true, width: 100 };
@@ -37,7 +37,7 @@ pub fn fixture(blocks: u32, options: &[(&str, &str)]) -> Fixture {
     (study.name, study.engine) = ("command".to_owned(), "command".to_owned());
     study.engine_properties = None;
     study.title = "Your own command: cores and threads".to_owned();
-    study.workload = command::WORKLOAD.to_owned();
+    study.workload = Workload::Command;
     (study.design.rounds, study.left_out) = (1, Vec::new());
     let metrics = METRICS.map(|(name, spec)| (format!("metric.{name}"), spec.to_owned()));
     let given = options.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned()));
@@ -48,7 +48,7 @@ pub fn fixture(blocks: u32, options: &[(&str, &str)]) -> Fixture {
         TREATMENTS[2..].iter().map(|(name, ..)| comparison(name, &["alone", "alone'"], "baseline"));
     study.comparisons = compared.chain([comparison("all", &["two"], "smt-whole")]).collect();
     fixture.runs = runs(blocks);
-    (fixture.topology, fixture.notes) = (topology(), vec!["memory by rusage".to_owned()]);
+    (fixture.topology, fixture.notes) = (topology(), vec!["memory by rusage".into()]);
     looked_at(fixture)
 }
 

@@ -199,5 +199,5 @@ fn hostile_texts_survive_json_whole() {
     let fixture = hostile();
     let report = parsed(&fixture.json());
     assert_eq!(report["study"]["title"], fixture.study.title);
-    assert_eq!(report["notes"][1], fixture.notes[1]);
+    assert_eq!(report["notes"][1], fixture.notes[1].text);
 }

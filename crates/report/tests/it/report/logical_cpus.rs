@@ -8,6 +8,7 @@ use threadwise_analysis::diagnostics::Found;
 use threadwise_analysis::{Answer, Direction, Estimate, Interval, Ratio};
 use threadwise_report::html;
 use threadwise_report::terminal::{Style, sections};
+use threadwise_study::{Note, NoteCode};
 
 const UNICODE: Style = Style { color: false, unicode: true, width: 100 };
 
@@ -139,7 +140,10 @@ pub fn fixture() -> Fixture {
         not_tested: None,
     };
     fixture.analysis.answers.put("changed_with", Some(changed_with));
-    fixture.notes.push("no readings of counters: the hypervisor gives this virtual machine none".to_owned());
+    fixture.notes.push(Note::new(
+        NoteCode::NoReadings("counters".to_owned()),
+        "no readings of counters: the hypervisor gives this virtual machine none",
+    ));
     fixture
 }
 

@@ -15,7 +15,8 @@ pub fn hostile() -> Fixture {
     let mut fixture = Fixture::generated(2, 3);
     let evil = |text: &mut String| text.push_str(HOSTILE);
     let study = &mut fixture.study;
-    [&mut study.name, &mut study.title, &mut study.engine, &mut study.workload].into_iter().for_each(evil);
+    [&mut study.name, &mut study.title, &mut study.engine].into_iter().for_each(evil);
+    study.workload = format!("{}{HOSTILE}", study.workload).into();
     study.left_out.push(HOSTILE.to_owned());
     for treatment in &mut study.treatments {
         [&mut treatment.name, &mut treatment.group, &mut treatment.placement].into_iter().for_each(evil);
@@ -70,7 +71,7 @@ pub fn hostile() -> Fixture {
     fixture.topology.limits.quota_source = Some(HOSTILE.replace('\0', "").into());
     fixture.topology.kinds.iter_mut().for_each(|kind| kind.name = HOSTILE.to_owned());
     fixture.topology.kinds.push(fixture.topology.kinds[0].clone());
-    fixture.notes.push(HOSTILE.to_owned());
+    fixture.notes.push(HOSTILE.into());
     fixture.source = HOSTILE.to_owned();
     let probed = hostile_probe();
     (fixture.probe, fixture.hardware) = (Some(probed.probe), Some(probed.hardware));

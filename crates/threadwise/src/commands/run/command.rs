@@ -9,11 +9,14 @@ use std::time::Duration;
 use threadwise_machine::text::escaped;
 use threadwise_runner::Deadlines;
 use threadwise_study::command::{
-    self, Better, CommandOptions, Each, HEADLINE, MAX_TIMEOUT_S, METRIC_PREFIX, Source, WORKLOAD, parsers,
+    self, Better, COMMAND, CommandOptions, Each, HEADLINE, MAX_TIMEOUT_S, METRIC_PREFIX, Source, parsers,
     quote,
 };
 use threadwise_study::load::LoadError;
-use threadwise_study::{OptionValue, Options, Study, presets, worklist};
+use threadwise_study::{OptionValue, Options, Study, Workload, presets};
+
+/// The preset for a command.
+pub const PRESET: &str = "command";
 
 /// Workload options that the command line gives by these options.
 ///
@@ -44,7 +47,7 @@ pub fn options(args: &CommandArgs) -> Result<Options, AppError> {
         put(&format!("{METRIC_PREFIX}{name}"), Some(spec.clone()));
     }
     put(HEADLINE, args.headline.clone());
-    put("command", (!args.command.is_empty()).then(|| quote(&args.command)));
+    put(COMMAND, (!args.command.is_empty()).then(|| quote(&args.command)));
     let each = args.each.map(|each| match each {
         EachArg::Treatment => "treatment",
         EachArg::Session => "session",
@@ -63,10 +66,11 @@ pub fn options(args: &CommandArgs) -> Result<Options, AppError> {
 ///
 /// # Errors
 /// As of [`options`].
-pub fn first_metric(args: &RunArgs, workload: &str) -> Result<Options, AppError> {
+pub fn first_metric(args: &RunArgs, workload: &Workload) -> Result<Options, AppError> {
     let is_named = options(&args.commands)?.contains_key(HEADLINE);
     let is_preset = args.study.as_deref().is_none_or(|name| presets::get(name).is_some());
-    let first = args.commands.metric.first().filter(|_| !is_named && is_preset && workload == WORKLOAD);
+    let first =
+        args.commands.metric.first().filter(|_| !is_named && is_preset && *workload == Workload::Command);
     Ok(first.map(|(name, _)| (HEADLINE.to_owned(), OptionValue::Text(name.clone()))).into_iter().collect())
 }
 
@@ -94,7 +98,7 @@ pub fn as_typed(error: LoadError, args: &RunArgs) -> LoadError {
     let why = why.strip_prefix(&format!("{key}: ")).unwrap_or(&why).to_owned();
     let option = match key.strip_prefix(METRIC_PREFIX) {
         Some(name) => format!("--metric {name}"),
-        None if key == "command" => "the command after --".to_owned(),
+        None if key == COMMAND => "the command after --".to_owned(),
         None => format!("--{key}"),
     };
     LoadError::Override { option, why }
@@ -104,11 +108,14 @@ pub fn as_typed(error: LoadError, args: &RunArgs) -> LoadError {
 ///
 /// # Errors
 /// Some are given.
-pub fn only_for_commands(args: &CommandArgs, workload: &str) -> Result<(), AppError> {
+pub fn only_for_commands(args: &CommandArgs, workload: &Workload) -> Result<(), AppError> {
     // A work list may have its own command for each item and for the check of one, and metrics of its final output.
-    let of_lists =
-        |key: &str| ["command", "check", HEADLINE].contains(&key) || key.starts_with(METRIC_PREFIX);
-    let is_own = |key: &str| workload == WORKLOAD || (workload == worklist::WORKLOAD && of_lists(key));
+    let of_lists = |key: &str| [COMMAND, "check", HEADLINE].contains(&key) || key.starts_with(METRIC_PREFIX);
+    let is_own = |key: &str| match workload {
+        Workload::Command => true,
+        Workload::WorkList => of_lists(key),
+        _ => false,
+    };
     match options(args)?.keys().find(|key| !is_own(key)) {
         Some(key) => Err(AppError::Input(format!(
             "'{key}' is for studies of commands, and this study's workload is {workload}: \
@@ -131,11 +138,11 @@ pub fn complete(study: &mut Study, args: &RunArgs) -> Result<(), AppError> {
         let [first, second] = versions.each_ref().map(|settings| version_words(settings, command));
         study.title = format!("Two versions, A: {first}; B: {second}");
     }
-    if study.workload != WORKLOAD && !has_commands(study) {
+    if study.workload != Workload::Command && !has_commands(study) {
         return Ok(());
     }
     if presets::get(&study.name).is_some() && !command.is_empty() && args.versions.is_none() {
-        let what = if study.workload == WORKLOAD { "Command" } else { "Work list" };
+        let what = if study.workload == Workload::Command { "Command" } else { "Work list" };
         study.title = format!("{what}: {}", shortened(&quote(command)));
     }
     let here =
@@ -155,7 +162,7 @@ fn version_words(settings: &[(String, String)], common: &[String]) -> String {
     let words: Vec<String> = match settings {
         [] if common.is_empty() => vec!["the study's own settings".to_owned()],
         [] => vec![quote(common)],
-        [(key, command)] if key == "command" => vec![command.clone()],
+        [(key, command)] if key == COMMAND => vec![command.clone()],
         _ => settings.iter().map(|(key, value)| format!("{key}={value}")).collect(),
     };
     shortened(&words.join(", "))
@@ -310,7 +317,7 @@ fn warnings(study: &Study) -> Vec<String> {
 
 /// Time limit of workers of commands: as long as their commands may take.
 pub fn deadlines(study: &Study, deadlines: &mut Deadlines) {
-    if study.workload != WORKLOAD {
+    if study.workload != Workload::Command {
         return;
     }
     let read = |options| CommandOptions::read(options).map_or(MAX_TIMEOUT_S, |read| read.timeout_s);
@@ -346,10 +353,13 @@ mod tests {
         assert_eq!((&found["each"], &found["setup"]), (&text("session"), &text("true")));
         assert_eq!(found["pin_server"], text("port:5432"));
         assert!(server("812").is_ok() && server("db.example:5432").is_err());
-        assert!(only_for_commands(&args, "insert").is_err() && only_for_commands(&args, WORKLOAD).is_ok());
-        assert!(only_for_commands(&args, worklist::WORKLOAD).unwrap_err().to_string().contains("'each'"));
+        assert!(
+            only_for_commands(&args, &Workload::Insert).is_err()
+                && only_for_commands(&args, &Workload::Command).is_ok()
+        );
+        assert!(only_for_commands(&args, &Workload::WorkList).unwrap_err().to_string().contains("'each'"));
         let args = CommandArgs { command: vec!["true".to_owned()], ..CommandArgs::default() };
-        assert!(only_for_commands(&args, worklist::WORKLOAD).is_ok());
+        assert!(only_for_commands(&args, &Workload::WorkList).is_ok());
         assert!(metric("tps").is_err() && metric("Tps=x").is_err());
         let twice = ["x=s lower regex:a", "x=s lower regex:b"].map(|text| metric(text).unwrap()).to_vec();
         let twice = CommandArgs { metric: twice, ..CommandArgs::default() };

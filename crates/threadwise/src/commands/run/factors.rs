@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use threadwise_study::arm::FACTORS;
 use threadwise_study::load::option_value;
-use threadwise_study::{OptionValue, Study, command};
+use threadwise_study::{OptionValue, Study, Workload};
 
 /// Levels of factors on the command line.
 ///
@@ -35,7 +35,7 @@ pub fn levels(args: &RunArgs) -> Result<BTreeMap<String, Vec<OptionValue>>, AppE
 /// One line for the first of these.
 pub fn check_instances(study: &Study) -> Result<(), AppError> {
     let instances = || study.treatments.iter().map(|treatment| &treatment.instance);
-    if (study.is_users_server() || study.workload == command::WORKLOAD)
+    if (study.is_users_server() || study.workload == Workload::Command)
         && instances().any(|one| !one.is_default())
     {
         let why = "device and engine.NAME are factors of engines that threadwise starts: give the engine's name, such as \

@@ -1,6 +1,6 @@
 //! From arguments to a job: everything that can be refused is refused here, before a file is created.
 
-use super::boots::{self, NOT_PROBED};
+use super::boots;
 use super::bound::{self, Decided};
 use super::external::{self, Before, Due};
 use super::program::{self, Program};
@@ -21,12 +21,12 @@ use threadwise_machine::{BootFacts, Topology};
 use threadwise_runner::guard;
 use threadwise_store::{EndState, Expectation, Store, Versions};
 use threadwise_study::asked::Asked;
-use threadwise_study::command::WORKLOAD;
 use threadwise_study::engine::AFFINITY;
 use threadwise_study::external::Part;
 use threadwise_study::load::{Overrides, StudyFile, option_value};
-use threadwise_study::worklist::WORKLOAD as LIST;
-use threadwise_study::{OptionValue, Options, Quota, Stopping, Study, plan_block, presets, tpch};
+use threadwise_study::{
+    NoteCode, OptionValue, Options, Quota, Stopping, Study, Workload, plan_block, presets, tpch,
+};
 use threadwise_tpch::TpchOptions;
 
 /// A study that can start.
@@ -70,9 +70,9 @@ impl Job {
         command::headline_is_an_option(args)?;
         let default = match args.commands.command.is_empty() {
             _ if worklist::is_asked_for(args) => worklist::PRESET,
-            _ if args.transactions.transaction.is_some() => transaction::WORKLOAD,
+            _ if args.transactions.transaction.is_some() => transaction::PRESET,
             true => presets::DEFAULT,
-            false => WORKLOAD,
+            false => command::PRESET,
         };
         let file = study_file(args.study.as_deref().unwrap_or(default))?;
         command::only_for_commands(&args.commands, file.workload())?;
@@ -237,7 +237,12 @@ impl Job {
             ))
         })?;
         let no_probe = args.measure.no_probe
-            || found.store.notes().map_err(AppError::input)?.iter().any(|note| note == NOT_PROBED);
+            || found
+                .store
+                .notes()
+                .map_err(AppError::input)?
+                .iter()
+                .any(|note| note.code == NoteCode::NotProbed);
         let asked = asked(args, found.store.asked().map_err(AppError::input)?);
         let notes = vec![format!("the same study as {}, which was measured {place}", file.display())];
         let limit = args.measure.budget.map(Duration::from_secs_f64);
@@ -273,7 +278,7 @@ impl Job {
 
     /// Scale factor of the data set, if the workload has one.
     pub fn scale(&self) -> Option<f64> {
-        let first = self.study.treatments.first().filter(|_| self.study.workload == tpch::WORKLOAD)?;
+        let first = self.study.treatments.first().filter(|_| self.study.workload == Workload::Tpch)?;
         TpchOptions::read(&first.options).ok().map(|options| options.scale)
     }
 
@@ -303,11 +308,14 @@ impl Job {
         let treatments = self.study.treatments.len();
         if self.study.runs_whole() {
             let seed = self.study.seed;
-            let what =
-                if self.study.workload == LIST { "processes the whole list" } else { "runs the command" };
+            let what = if self.study.workload == Workload::WorkList {
+                "processes the whole list"
+            } else {
+                "runs the command"
+            };
             return format!("{treatments} treatments, each {what} once in a block, {stopping}; seed {seed}");
         }
-        if self.study.workload == tpch::WORKLOAD {
+        if self.study.workload == Workload::Tpch {
             let options = &self.study.treatments[0].options;
             let (queries, scale) = (tpch::queries(options).len(), self.scale().unwrap_or(1.0));
             let each = match tpch::test(options) {
@@ -420,7 +428,7 @@ fn overrides(args: &RunArgs, file: &StudyFile, topology: &Topology) -> Result<Ov
     };
     let of_list = worklist::options(args, file.workload())?;
     // For a work list it is the recipe.
-    let named = args.engine.as_deref().filter(|_| file.workload() != LIST).map(engines::named);
+    let named = args.engine.as_deref().filter(|_| *file.workload() != Workload::WorkList).map(engines::named);
     let (engine, mut engine_options) = match named.transpose()? {
         Some((engine, options)) => (Some(engine), options),
         None => (None, Options::new()),

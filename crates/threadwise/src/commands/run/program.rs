@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use threadwise_python::{AnalyticsEngine, Engines, Found, REFEREE, scripts};
 use threadwise_runner::{Hello, QuerySettings, Settings, Worker, find_worker};
 use threadwise_study::engine::Properties;
-use threadwise_study::{Options, Study, Treatment, tpch};
+use threadwise_study::{Options, Study, Treatment, Workload};
 use threadwise_tpch::{Dialect, TpchOptions, dataset};
 
 /// The programs that measure.
@@ -41,19 +41,19 @@ impl Program {
 /// # Errors
 /// What the engine supports, or the invalid option.
 pub fn check_workload(study: &Study) -> Result<(), AppError> {
-    for treatment in study.treatments.iter().filter(|_| study.workload == tpch::WORKLOAD) {
+    for treatment in study.treatments.iter().filter(|_| study.workload == Workload::Tpch) {
         TpchOptions::read(&treatment.options).map_err(AppError::input)?;
     }
     let built_in = engines::find(&study.engine).map(|engine| engine.workloads());
     let embedded = || engines::embedded().find(|engine| engine.name == study.engine);
     let Some(can) = built_in.or_else(|| embedded().map(|engine| engine.workloads)) else { return Ok(()) };
-    match can.contains(&study.workload.as_str()) {
+    match can.contains(&study.workload) {
         true => Ok(()),
         false => Err(AppError::Input(format!(
             "engine {} has no workload {}: it has {}",
             study.engine,
             study.workload,
-            can.join(", ")
+            Workload::list(can)
         ))),
     }
 }
@@ -63,7 +63,7 @@ pub fn check_workload(study: &Study) -> Result<(), AppError> {
 /// # Errors
 /// The engine is unknown or not installed, or does not support the workload.
 pub fn find(study: &Study) -> Result<Program, AppError> {
-    let is_tpch = study.workload == tpch::WORKLOAD;
+    let is_tpch = study.workload == Workload::Tpch;
     let analytics = engines::embedded().find(|engine| engine.name == study.engine);
     let Some(engine) = analytics else {
         let worker = worker_of(&study.engine, &study.engine_options)?;

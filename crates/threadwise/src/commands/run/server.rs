@@ -6,12 +6,13 @@ use threadwise_engine::engines::command::pin_server;
 use threadwise_machine::text::escaped;
 use threadwise_machine::{CpuSet, Topology};
 use threadwise_process::journal;
-use threadwise_study::command::{CommandOptions, WORKLOAD};
-use threadwise_study::{Study, Treatment, plan_block};
+use threadwise_study::command::CommandOptions;
+use threadwise_study::{Study, Treatment, Workload, plan_block};
 
 /// Whether a study has such a server.
 pub fn is_there(study: &Study) -> bool {
-    study.workload == WORKLOAD && study.treatments.iter().any(|treatment| options(treatment).is_some())
+    study.workload == Workload::Command
+        && study.treatments.iter().any(|treatment| options(treatment).is_some())
 }
 
 /// What is bound, one line a server. Empty without a server.

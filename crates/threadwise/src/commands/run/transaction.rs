@@ -7,9 +7,11 @@ use std::io::ErrorKind;
 use threadwise_engine::EngineError;
 use threadwise_machine::given;
 use threadwise_machine::text::escaped;
-pub use threadwise_study::transaction::WORKLOAD;
 use threadwise_study::transaction::{MAY_WRITE, SQL, written_to};
-use threadwise_study::{OptionValue, Options, Study};
+use threadwise_study::{OptionValue, Options, Study, Workload};
+
+/// The preset for such a file.
+pub const PRESET: &str = "transaction";
 
 /// Workload options that the command line gives by these options.
 ///
@@ -36,9 +38,9 @@ pub fn options(args: &TransactionArgs) -> Result<Options, AppError> {
 ///
 /// # Errors
 /// Some are given.
-pub fn only_for_transactions(args: &TransactionArgs, workload: &str) -> Result<(), AppError> {
+pub fn only_for_transactions(args: &TransactionArgs, workload: &Workload) -> Result<(), AppError> {
     let given = [("--transaction", args.transaction.is_some()), ("--may-write", args.may_write.is_some())];
-    match given.into_iter().find(|(_, is_given)| *is_given && workload != WORKLOAD) {
+    match given.into_iter().find(|(_, is_given)| *is_given && *workload != Workload::Transaction) {
         Some((option, _)) => Err(AppError::Input(format!(
             "{option} is for studies of transactions, and this study's workload is {workload}: \
              threadwise run transaction --transaction FILE.sql"
@@ -77,7 +79,7 @@ pub fn as_typed(error: &EngineError, args: &TransactionArgs) -> Option<String> {
 
 /// The transactions as shown before anything is done.
 pub fn shown(study: &Study) -> String {
-    if study.workload != WORKLOAD {
+    if study.workload != Workload::Transaction {
         return String::new();
     }
     match written_to(study).as_slice() {

@@ -17,7 +17,7 @@ use threadwise_analysis::{analyse, reached};
 use threadwise_machine::Topology;
 use threadwise_runner::{Decision, Event, Looks, Outcome, Reason, Settings, Worker};
 use threadwise_store::Store;
-use threadwise_study::{Run, Stopping, Study};
+use threadwise_study::{Note, NoteCode, Run, Stopping, Study};
 
 /// Runs the job to its end.
 pub fn measure(
@@ -34,8 +34,8 @@ pub fn measure(
         None => {
             let mut store =
                 Store::create(&job.output, &job.whole, topology, &job.versions).map_err(AppError::failed)?;
-            let not_probed = job.no_probe.then_some(NOT_PROBED);
-            for note in not_probed.into_iter().chain(job.notes.iter().map(String::as_str)) {
+            let not_probed = job.no_probe.then(|| Note::new(NoteCode::NotProbed, NOT_PROBED));
+            for note in not_probed.into_iter().chain(job.notes.iter().map(|note| note.as_str().into())) {
                 store.note(note).map_err(AppError::failed)?;
             }
             store
@@ -81,9 +81,7 @@ fn enter(store: &mut Store, job: &Job) -> Result<(), AppError> {
     let number = store.enter_boot(&job.boot, arm, when).map_err(AppError::failed)?;
     let Some((part, left_out)) = job.part.as_ref().filter(|_| number as usize > known) else { return Ok(()) };
     for line in left_out {
-        store
-            .note(&format!("boot {number}, arm {}: left out: {line}", part.arm))
-            .map_err(AppError::failed)?;
+        store.note(format!("boot {number}, arm {}: left out: {line}", part.arm)).map_err(AppError::failed)?;
     }
     Ok(())
 }
@@ -120,7 +118,7 @@ fn settings(job: &Job, args: &RunArgs) -> Settings {
 /// without looks are not comparable. If no run was stored, the study's own settings decide.
 fn probed_before(store: &Store) -> Result<bool, AppError> {
     let notes = store.notes().map_err(AppError::failed)?;
-    if notes.iter().any(|note| note == NOT_PROBED) {
+    if notes.iter().any(|note| note.code == NoteCode::NotProbed) {
         return Ok(false);
     }
     let runs = store.runs().map_err(AppError::failed)?;

@@ -9,9 +9,9 @@ use std::time::Duration;
 use threadwise_machine::text::escaped;
 use threadwise_machine::words::bytes;
 use threadwise_runner::Deadlines;
-use threadwise_study::worklist::{Feed, Order, RECIPE, RECIPE_STORED, WORKLOAD, WorklistOptions};
-use threadwise_study::{OptionValue, Options, Study};
-use threadwise_worklist::recipe;
+use threadwise_study::worklist::{Feed, Order, RECIPE, RECIPE_STORED, WorklistOptions};
+use threadwise_study::{OptionValue, Options, Study, Workload};
+use threadwise_worklist::{ENGINE, recipe};
 
 /// Default preset if a list or numbers of jobs are given.
 pub const PRESET: &str = "work-list";
@@ -53,9 +53,9 @@ pub fn is_asked_for(args: &RunArgs) -> bool {
 ///
 /// # Errors
 /// There is no such recipe or list, or the study has another workload.
-pub fn options(args: &RunArgs, workload: &str) -> Result<Options, AppError> {
+pub fn options(args: &RunArgs, workload: &Workload) -> Result<Options, AppError> {
     let mut options = Options::new();
-    if workload != WORKLOAD {
+    if *workload != Workload::WorkList {
         return match &args.list {
             Some(_) => Err(AppError::Input(format!(
                 "--list is for work lists, and this study's workload is {workload}: threadwise run {PRESET} \
@@ -64,7 +64,7 @@ pub fn options(args: &RunArgs, workload: &str) -> Result<Options, AppError> {
             None => Ok(options),
         };
     }
-    if let Some(name) = args.engine.as_deref().filter(|name| *name != WORKLOAD) {
+    if let Some(name) = args.engine.as_deref().filter(|name| *name != ENGINE) {
         if name.contains("://") {
             let why = "a work list has a private server; give the recipe's name, such as postgres or mariadb";
             return Err(AppError::Input(format!("--engine: {why}")));
@@ -83,8 +83,8 @@ pub fn options(args: &RunArgs, workload: &str) -> Result<Options, AppError> {
 }
 
 /// An option of `--set` with its stored name.
-pub fn stored((key, value): (String, OptionValue), workload: &str) -> (String, OptionValue) {
-    match key == RECIPE && workload == WORKLOAD {
+pub fn stored((key, value): (String, OptionValue), workload: &Workload) -> (String, OptionValue) {
+    match key == RECIPE && *workload == Workload::WorkList {
         true => (RECIPE_STORED.to_owned(), value),
         false => (key, value),
     }
@@ -106,7 +106,7 @@ fn path(list: &Path) -> Result<String, AppError> {
 /// # Errors
 /// The first contradiction.
 pub fn check(study: &Study) -> Result<(), AppError> {
-    let mut treatments = study.treatments.iter().filter(|_| study.workload == WORKLOAD);
+    let mut treatments = study.treatments.iter().filter(|_| study.workload == Workload::WorkList);
     treatments.try_for_each(|treatment| read(&treatment.options).map(|_| ()))
 }
 
@@ -116,7 +116,7 @@ fn read(options: &Options) -> Result<WorklistOptions, AppError> {
 
 /// The list, the recipe and its schedule, as text; empty for another workload.
 pub fn shown(study: &Study) -> String {
-    if study.workload != WORKLOAD {
+    if study.workload != Workload::WorkList {
         return String::new();
     }
     let mut text = "Work list:\n".to_owned();
@@ -173,7 +173,7 @@ fn schedule(options: &WorklistOptions) -> String {
 
 /// Time limit of workers of work lists: as long as a list may take, and to generate or copy it once.
 pub fn deadlines(study: &Study, deadlines: &mut Deadlines) {
-    if study.workload != WORKLOAD {
+    if study.workload != Workload::WorkList {
         return;
     }
     for options in study.treatments.iter().filter_map(|treatment| read(&treatment.options).ok()) {
@@ -205,37 +205,40 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let list = folder.path().join("a list");
         std::fs::write(&list, "x\n").unwrap();
-        let found = options(&args(Some("firebird"), Some(&list)), WORKLOAD).unwrap();
+        let found = options(&args(Some("firebird"), Some(&list)), &Workload::WorkList).unwrap();
         let text = |text: &str| OptionValue::Text(text.to_owned());
         let expected = [(RECIPE_STORED, text("firebird")), ("list", text(list.to_str().unwrap()))];
         assert_eq!(found, BTreeMap::from(expected.map(|(key, value)| (key.to_owned(), value))));
-        assert_eq!(options(&args(Some(WORKLOAD), None), WORKLOAD).unwrap(), Options::new());
-        assert_eq!(options(&args(Some("postgres"), None), "insert").unwrap(), Options::new());
+        assert_eq!(options(&args(Some(ENGINE), None), &Workload::WorkList).unwrap(), Options::new());
+        assert_eq!(options(&args(Some("postgres"), None), &Workload::Insert).unwrap(), Options::new());
     }
 
     #[test]
     fn a_recipe_has_one_stored_name_in_work_lists_and_none_elsewhere() {
         let noop = || OptionValue::Text("noop".to_owned());
         for name in ["recipe", "chain"] {
-            assert_eq!(stored((name.to_owned(), noop()), WORKLOAD), ("chain".to_owned(), noop()));
+            assert_eq!(stored((name.to_owned(), noop()), &Workload::WorkList), ("chain".to_owned(), noop()));
         }
-        assert_eq!(stored(("recipe".to_owned(), noop()), "insert").0, "recipe");
+        assert_eq!(stored(("recipe".to_owned(), noop()), &Workload::Insert).0, "recipe");
     }
 
     #[test]
     fn what_cannot_be_is_refused() {
         let folder = tempfile::tempdir().unwrap();
-        let why = |engine: Option<&str>, list: Option<&Path>, workload: &str| {
+        let why = |engine: Option<&str>, list: Option<&Path>, workload: &Workload| {
             options(&args(engine, list), workload).unwrap_err().to_string()
         };
-        assert!(why(Some("oracle"), None, WORKLOAD).contains("recipes are sqlite, firebird"));
-        assert!(why(Some("postgres://me@db/x"), None, WORKLOAD).contains("private server"));
+        assert!(why(Some("oracle"), None, &Workload::WorkList).contains("recipes are sqlite, firebird"));
+        assert!(why(Some("postgres://me@db/x"), None, &Workload::WorkList).contains("private server"));
         assert!(
-            why(None, Some(Path::new("/proc/no/such/list")), WORKLOAD)
+            why(None, Some(Path::new("/proc/no/such/list")), &Workload::WorkList)
                 .contains("--list /proc/no/such/list: ")
         );
-        assert!(why(None, Some(folder.path()), WORKLOAD).contains("not a file"));
-        assert!(why(None, Some(folder.path()), "insert").contains("threadwise run work-list --list FILE"));
+        assert!(why(None, Some(folder.path()), &Workload::WorkList).contains("not a file"));
+        assert!(
+            why(None, Some(folder.path()), &Workload::Insert)
+                .contains("threadwise run work-list --list FILE")
+        );
     }
 
     #[test]
@@ -251,7 +254,7 @@ mod tests {
         deadlines(&study, &mut limits);
         assert_eq!(limits.slice, Duration::from_secs(200 + 1 + 900));
         assert_eq!(limits.load, Duration::from_secs(20 * 1024 + 900), "100 GiB at 5 MiB/s");
-        study.workload = "insert".to_owned();
+        study.workload = Workload::Insert;
         let mut other = Deadlines::default();
         deadlines(&study, &mut other);
         assert_eq!(other, Deadlines::default());

@@ -43,7 +43,7 @@ pub fn study() -> Study {
         engine: "simulated".to_owned(),
         engine_properties: Some(Properties { simulated: true, ..Properties::default() }),
         engine_options: BTreeMap::new(),
-        workload: "logical-io".to_owned(),
+        workload: "logical-io".into(),
         treatments: NAMES
             .into_iter()
             .zip([Role::Baseline, Role::BaselineTwin, Role::Compared, Role::Compared])

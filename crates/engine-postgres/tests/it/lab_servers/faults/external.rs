@@ -187,11 +187,11 @@ fn a_foreign_server_is_placed_by_the_journal_and_put_back() {
     drop(standing.map(|standing| {
         assert!(standing.placed.is_empty());
         assert!(
-            standing.notes.iter().any(|note| note.starts_with("server not pinned: ")),
+            standing.notes.iter().any(|note| note.text.starts_with("server not pinned: ")),
             "{:?}",
             standing.notes
         );
-        assert!(standing.notes.iter().any(|note| note.starts_with("memory placed earlier")));
+        assert!(standing.notes.iter().any(|note| note.text.starts_with("memory placed earlier")));
     }));
     running.finish().unwrap();
     assert!(before.iter().all(is_still));
@@ -268,7 +268,7 @@ fn one_server_for_a_study_serves_every_treatment() {
     let second = engine().start(&there).unwrap();
     let mut opened = first.open(&session(&here, 0)).unwrap();
     let standing = first.standing().unwrap();
-    assert!(standing.notes.iter().any(|note| note.contains("restart=study")), "{:?}", standing.notes);
+    assert!(standing.notes.iter().any(|note| note.text.contains("restart=study")), "{:?}", standing.notes);
     let writer = standing.placed.iter().find(|placed| placed.name == "walwriter").unwrap().pid;
     run_once(&*second, &there);
     assert_eq!(pin::thread_affinity(writer, writer).unwrap(), there.service);

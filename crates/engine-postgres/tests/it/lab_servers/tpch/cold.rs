@@ -68,8 +68,12 @@ fn a_cold_query_reads_its_tables_from_storage_each_time_and_answers_right() {
     }
     let standing = treatments[0].running.standing().unwrap();
     assert!(standing.placed.is_empty());
-    assert!(standing.notes.iter().any(|note| note.starts_with("cold: ")), "{:?}", standing.notes);
-    assert!(standing.notes.iter().any(|note| note.starts_with("shared_buffers")), "{:?}", standing.notes);
+    assert!(standing.notes.iter().any(|note| note.text.starts_with("cold: ")), "{:?}", standing.notes);
+    assert!(
+        standing.notes.iter().any(|note| note.text.starts_with("shared_buffers")),
+        "{:?}",
+        standing.notes
+    );
     treatments.into_iter().for_each(AtWork::finish);
     reference.finish();
     sqlite.end();

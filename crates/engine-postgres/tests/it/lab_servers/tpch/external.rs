@@ -28,7 +28,7 @@ fn a_server_of_the_users_has_one_data_set_for_a_while_and_its_own_workers_places
     assert_eq!((execution.rows, execution.dop), (1, Some(1)));
     assert!(execution.cpu_ns.is_some_and(|cpu_ns| cpu_ns > 0), "{execution:?}");
     let notes = treatment.running.standing().unwrap().notes;
-    assert!(notes.iter().any(|note| note.contains("auto_explain cannot be loaded")), "{notes:?}");
+    assert!(notes.iter().any(|note| note.text.contains("auto_explain cannot be loaded")), "{notes:?}");
     treatment.finish();
     // Workers would be where the postmaster is.
     let before = pin::thread_affinity(theirs.postmaster(), theirs.postmaster()).unwrap();

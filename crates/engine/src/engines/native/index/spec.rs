@@ -1,5 +1,6 @@
 //! Options of the workload `index`.
 
+use threadwise_study::Workload;
 use threadwise_study::index;
 
 use super::super::locks::LockKind;
@@ -57,7 +58,7 @@ impl IndexSpec {
     pub fn parse(request: &LoadRequest) -> Result<Self, EngineError> {
         common(request)?;
         let options = &request.options;
-        only(options, index::WORKLOAD, &OPTIONS)?;
+        only(options, Workload::Index, &OPTIONS)?;
         let spec = Self {
             operation: [Operation::Search, Operation::Insert]
                 [word(options, index::OPERATION, &[index::SEARCH, index::INSERT])?],
@@ -95,7 +96,7 @@ mod tests {
 
     fn parsed(sessions: u32, options: &[(&str, OptionValue)]) -> Result<IndexSpec, EngineError> {
         IndexSpec::parse(&LoadRequest {
-            workload: index::WORKLOAD.into(),
+            workload: Workload::Index,
             options: options.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect(),
             engine_options: Options::new(),
             data_dir: PathBuf::new(),

@@ -7,8 +7,8 @@ mod data;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use threadwise_study::kernels::{BYTES, KERNEL, KERNELS, WORKLOAD, default_bytes};
-use threadwise_study::{Counters, SessionSlice};
+use threadwise_study::kernels::{BYTES, KERNEL, KERNELS, default_bytes};
+use threadwise_study::{Counters, SessionSlice, Workload};
 
 use self::data::{Data, ELEMENT, Kernel};
 use super::error::failed;
@@ -38,7 +38,7 @@ impl KernelSpec {
     pub fn parse(request: &LoadRequest) -> Result<Self, EngineError> {
         use Kernel::{Add, Bandwidth, Chase, Interleaved, Lock, Multiply, Search};
         common(request)?;
-        only(&request.options, WORKLOAD, &[KERNEL, BYTES])?;
+        only(&request.options, Workload::Kernels, &[KERNEL, BYTES])?;
         let at = word(&request.options, KERNEL, &KERNELS)?;
         let kernel = [Add, Multiply, Chase, Chase, Chase, Chase, Bandwidth, Search, Interleaved, Lock][at];
         let least = ELEMENT * data::PARTS as u64;

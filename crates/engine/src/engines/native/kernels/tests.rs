@@ -3,11 +3,11 @@
 use super::btree::Tree;
 use super::*;
 use std::path::PathBuf;
-use threadwise_study::{OptionValue, Options};
+use threadwise_study::{OptionValue, Options, Workload};
 
 fn request(options: &[(&str, OptionValue)]) -> LoadRequest {
     LoadRequest {
-        workload: WORKLOAD.into(),
+        workload: Workload::Kernels,
         options: options.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect(),
         engine_options: Options::new(),
         data_dir: PathBuf::new(),

@@ -3,8 +3,8 @@
 use rusqlite::Connection;
 use std::path::Path;
 use threadwise_machine::CpuSet;
-use threadwise_study::transaction::{MAY_WRITE, SQL, WORKLOAD};
-use threadwise_study::{OptionValue, Options, SessionSlice};
+use threadwise_study::transaction::{MAY_WRITE, SQL};
+use threadwise_study::{OptionValue, Options, SessionSlice, Workload};
 
 use super::super::Sqlite;
 use super::super::settings::initialise;
@@ -17,7 +17,7 @@ fn text(name: &str, value: &str) -> (String, OptionValue) {
 
 fn request(file: &Path, sql: &str, may_write: Option<&str>) -> LoadRequest {
     LoadRequest {
-        workload: WORKLOAD.into(),
+        workload: Workload::Transaction,
         options: std::iter::once(text(SQL, sql)).chain(may_write.map(|name| text(MAY_WRITE, name))).collect(),
         engine_options: Options::from([text(DATABASE, &file.display().to_string())]),
         data_dir: std::env::temp_dir(),

@@ -10,7 +10,7 @@ use stored::store;
 use threadwise_report::terminal::{self, Style};
 use threadwise_report::{csv, html, json};
 use threadwise_store::Store;
-use threadwise_study::{Run, RunStatus};
+use threadwise_study::{Note, NoteCode, Run, RunStatus};
 
 fn page(fixture: &Fixture) -> String {
     html::render(&fixture.document()).unwrap()
@@ -88,13 +88,13 @@ fn without_looks_one_sentence_says_so() {
     without(&fixture, sentence);
     let clock =
         "no looks at where slices ran: the clock is too coarse to measure with: its steps are 4000000 ns";
-    fixture.notes.push(clock.to_owned());
+    fixture.notes.push(Note::new(NoteCode::NoLooks, clock));
     without(
         &fixture,
         "Where slices ran is unknown: the clock is too coarse to measure with: its steps are 4000000 ns.",
     );
     fixture.notes.clear();
-    fixture.notes.push("no looks: perf has all counters.".to_owned());
+    fixture.notes.push(Note::new(NoteCode::NoLooks, "no looks: perf has all counters."));
     without(&fixture, "Where slices ran is unknown: no looks: perf has all counters.");
     fixture.notes.clear();
     fixture.analysis.simulated = true;

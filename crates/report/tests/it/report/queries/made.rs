@@ -48,7 +48,7 @@ pub fn study(points: &[Point], throughput: bool) -> Study {
         engine: "duckdb".to_owned(),
         engine_properties: Some(Properties { reads_files: true, ..Properties::default() }),
         engine_options: Options::new(),
-        workload: "tpch".to_owned(),
+        workload: "tpch".into(),
         comparisons: compared.collect(),
         treatments: treatments.collect(),
         design: Design {

@@ -7,8 +7,8 @@ use threadwise_analysis::worklist::{Bar, Computed, Pair, Point, Series, Step, Ti
 use threadwise_analysis::{Direction, Interval, Ratio, analyse_on, plain_verdict};
 use threadwise_machine::Pin;
 use threadwise_study::{
-    Comparison, OptionValue, Options, Reading, Role, Run, RunStatus, SessionSlice, Slice, Treatment, command,
-    worklist,
+    Comparison, OptionValue, Options, Reading, Role, Run, RunStatus, SessionSlice, Slice, Treatment,
+    Workload, command, worklist,
 };
 
 /// Treatment, placement, jobs, seconds per item.
@@ -32,7 +32,7 @@ pub fn fixture(blocks: u32) -> Fixture {
     (study.name, study.engine) = ("reload".to_owned(), "worklist".to_owned());
     study.engine_properties = None;
     study.title = "Backup and restore of a list: 1, 2, 4 jobs".to_owned();
-    study.workload = worklist::WORKLOAD.to_owned();
+    study.workload = Workload::WorkList;
     (study.design.rounds, study.left_out) = (1, Vec::new());
     study.treatments = TREATMENTS.iter().enumerate().map(treatment).collect();
     let baseline = ["all j1", "all j1'"];

@@ -2,11 +2,11 @@
 
 use super::*;
 use crate::{Engine, LoadRequest, clock};
-use threadwise_study::{OptionValue, Options};
+use threadwise_study::{OptionValue, Options, Workload};
 
 fn request(folder: &Path, options: &[(&str, OptionValue)], sessions: u32) -> SessionRequest {
     let load = LoadRequest {
-        workload: logical_io::NAME.into(),
+        workload: Workload::LogicalIo,
         options: options.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect(),
         engine_options: Options::new(),
         data_dir: folder.to_owned(),

@@ -1,0 +1,123 @@
+//! Notes: what engines, samplers and the runner have to say about a study, one line each, for the reader of a report.
+
+use std::fmt;
+
+/// A note.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Note {
+    /// What it means to a report.
+    pub code: NoteCode,
+    /// Its text, which is shown.
+    pub text: String,
+}
+
+/// What a note means to a report, which goes by it and never by the text.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum NoteCode {
+    /// The server is not on the placement.
+    NotPlaced,
+    /// The server's memory was placed before the treatment.
+    MemoryPlacedEarlier,
+    /// There are no looks at where slices ran.
+    NoLooks,
+    /// The sampler of this name reads nothing.
+    NoReadings(String),
+    /// The user wanted no probe.
+    NotProbed,
+    /// It is for the reader alone.
+    #[default]
+    Other,
+}
+
+/// Prefix of the code of a sampler that reads nothing; its name follows.
+const NO_READINGS: &str = "no-readings/";
+
+impl Note {
+    /// A note with a code.
+    pub fn new(code: NoteCode, text: impl Into<String>) -> Self {
+        Self { code, text: text.into() }
+    }
+
+    /// What follows the first colon, else all of the text: why something is missing.
+    pub fn reason(&self) -> &str {
+        self.text.split_once(": ").map_or(&self.text, |(_, why)| why)
+    }
+
+    /// Texts with the codes that a worker sends beside them. A text without one is [`NoteCode::Other`].
+    pub fn with_codes(texts: Vec<String>, codes: &[String]) -> Vec<Self> {
+        let codes =
+            codes.iter().map(|code| NoteCode::of(code)).chain(std::iter::repeat_with(NoteCode::default));
+        texts.into_iter().zip(codes).map(|(text, code)| Self { code, text }).collect()
+    }
+
+    /// Their texts, and their codes if there are any.
+    pub fn apart(notes: Vec<Self>) -> (Vec<String>, Vec<String>) {
+        let any = notes.iter().any(|note| note.code != NoteCode::Other);
+        let codes = notes.iter().filter(|_| any).map(|note| note.code.to_string()).collect();
+        (notes.into_iter().map(|note| note.text).collect(), codes)
+    }
+}
+
+impl NoteCode {
+    /// The code of this name; [`NoteCode::Other`] if this version knows none.
+    pub fn of(name: &str) -> Self {
+        match name {
+            "not-placed" => Self::NotPlaced,
+            "memory-placed-earlier" => Self::MemoryPlacedEarlier,
+            "no-looks" => Self::NoLooks,
+            "not-probed" => Self::NotProbed,
+            _ => name.strip_prefix(NO_READINGS).map_or(Self::Other, |name| Self::NoReadings(name.to_owned())),
+        }
+    }
+}
+
+impl fmt::Display for NoteCode {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotPlaced => formatter.write_str("not-placed"),
+            Self::MemoryPlacedEarlier => formatter.write_str("memory-placed-earlier"),
+            Self::NoLooks => formatter.write_str("no-looks"),
+            Self::NotProbed => formatter.write_str("not-probed"),
+            Self::NoReadings(sampler) => write!(formatter, "{NO_READINGS}{sampler}"),
+            Self::Other => formatter.write_str("other"),
+        }
+    }
+}
+
+impl From<String> for Note {
+    fn from(text: String) -> Self {
+        Self::new(NoteCode::Other, text)
+    }
+}
+
+impl From<&str> for Note {
+    fn from(text: &str) -> Self {
+        text.to_owned().into()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes_read_back_and_unknown_ones_are_for_the_reader_alone() {
+        let samplers = NoteCode::NoReadings("clock".to_owned());
+        let all = [NoteCode::NotPlaced, NoteCode::MemoryPlacedEarlier, NoteCode::NoLooks, samplers];
+        for code in all.into_iter().chain([NoteCode::NotProbed, NoteCode::Other]) {
+            assert_eq!(NoteCode::of(&code.to_string()), code);
+        }
+        assert_eq!(NoteCode::of("made-later"), NoteCode::Other);
+    }
+
+    #[test]
+    fn texts_and_codes_come_together_again() {
+        let notes = vec![Note::from("a"), Note::new(NoteCode::NotPlaced, "server not pinned: why: so")];
+        let (texts, codes) = Note::apart(notes.clone());
+        assert_eq!(codes, ["other", "not-placed"]);
+        assert_eq!(notes[1].reason(), "why: so");
+        assert_eq!(Note::with_codes(texts.clone(), &codes), notes);
+        assert_eq!(Note::with_codes(texts, &[])[1].code, NoteCode::Other);
+        assert_eq!(Note::apart(vec![Note::from("a")]).1, Vec::<String>::new());
+    }
+}
