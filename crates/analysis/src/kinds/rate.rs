@@ -31,11 +31,9 @@ impl Kind for Rates {
             let is_so = |options: &Options| options.get(name).is_some_and(|set| set.to_string() == value);
             !study.treatments.is_empty() && study.treatments.iter().all(|one| is_so(&one.options))
         };
-        let relaxed =
-            all("durability", "relaxed").then_some(", commits do not wait for the disk").unwrap_or_default();
-        let unlogged =
-            all("table", "unlogged").then_some(", a crash may empty the table").unwrap_or_default();
-        Some([&text, relaxed, unlogged].concat())
+        let relaxed = all("durability", "relaxed").then_some(", commits do not wait for the disk");
+        let unlogged = all("table", "unlogged").then_some(", a crash may empty the table");
+        Some([Some(text.as_str()), relaxed, unlogged].into_iter().flatten().collect())
     }
 
     fn findings(&self, facts: &Facts<'_>) -> Parts {
