@@ -17,15 +17,24 @@ use threadwise_document::numbers::{capital, counted, set_percent};
 use threadwise_document::{
     Block, Cell, Chart, Column, Figure, Mark, Prose, Ratio, Row, Says, Section, Shown, Table, prose,
 };
-use threadwise_study::workload::Nouns;
+use threadwise_study::workload::{Nouns, ROWS};
 use threadwise_study::{Comparison, Options, Role, Study, Treatment, Workload};
 
 /// The kind.
 pub struct Rates;
 
+/// Whether a study is of this kind alone: kinds with findings of their own show these beside them, in words of rows.
+fn is_own(study: &Study) -> bool {
+    !matches!(study.workload, Workload::Index | Workload::ParallelScan)
+}
+
 impl Kind for Rates {
+    fn nouns(&self, study: &Study) -> Nouns {
+        if is_own(study) { study.workload.known().nouns } else { ROWS }
+    }
+
     fn scope(&self, study: &Study) -> Option<String> {
-        let text = unit(study)?;
+        let text = unit(study).filter(|_| is_own(study))?;
         // Only options that are the same everywhere: a factor's levels are reported as such.
         let all = |name: &str, value: &str| {
             let is_so = |options: &Options| options.get(name).is_some_and(|set| set.to_string() == value);
