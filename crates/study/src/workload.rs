@@ -92,7 +92,8 @@ pub struct Known {
     pub checks_answers: bool,
 }
 
-const ROWS: Nouns = Nouns {
+/// Words where a unit of work is a row.
+pub const ROWS: Nouns = Nouns {
     rate: "rows/s",
     rate_in_full: "Rows per second",
     cpu: "CPU/row",

@@ -17,23 +17,32 @@ use threadwise_document::numbers::{capital, counted, set_percent};
 use threadwise_document::{
     Block, Cell, Chart, Column, Figure, Mark, Prose, Ratio, Row, Says, Section, Shown, Table, prose,
 };
-use threadwise_study::workload::Nouns;
+use threadwise_study::workload::{Nouns, ROWS};
 use threadwise_study::{Comparison, Options, Role, Study, Treatment, Workload};
 
 /// The kind.
 pub struct Rates;
 
+/// Whether a study is of this kind alone: kinds with findings of their own show these beside them, in words of rows.
+fn is_own(study: &Study) -> bool {
+    !matches!(study.workload, Workload::Index | Workload::ParallelScan)
+}
+
 impl Kind for Rates {
+    fn nouns(&self, study: &Study) -> Nouns {
+        if is_own(study) { study.workload.known().nouns } else { ROWS }
+    }
+
     fn scope(&self, study: &Study) -> Option<String> {
-        let text = unit(study)?;
+        let text = unit(study).filter(|_| is_own(study))?;
         // Only options that are the same everywhere: a factor's levels are reported as such.
         let all = |name: &str, value: &str| {
             let is_so = |options: &Options| options.get(name).is_some_and(|set| set.to_string() == value);
             !study.treatments.is_empty() && study.treatments.iter().all(|one| is_so(&one.options))
         };
-        let relaxed = if all("durability", "relaxed") { ", commits do not wait for the disk" } else { "" };
-        let unlogged = if all("table", "unlogged") { ", a crash may empty the table" } else { "" };
-        Some([&text, relaxed, unlogged].concat())
+        let relaxed = all("durability", "relaxed").then_some(", commits do not wait for the disk");
+        let unlogged = all("table", "unlogged").then_some(", a crash may empty the table");
+        Some([Some(text.as_str()), relaxed, unlogged].into_iter().flatten().collect())
     }
 
     fn findings(&self, facts: &Facts<'_>) -> Parts {
@@ -207,11 +216,7 @@ pub fn other_ratios(facts: &Facts<'_>) -> Option<Table> {
 fn legend(facts: &Facts<'_>) -> Vec<Prose> {
     let level = set_percent(facts.level());
     let blocks = counted(facts.analysis.blocks as usize, "block");
-    let mut parts = vec![prose!(
-        "±, [low, high]: {} interval over {}, of each figure for itself; findings have intervals for all ratios together.",
-        level,
-        blocks
-    )];
+    let mut parts = vec![prose!("±, [low, high]: {} interval over {}.", level, blocks)];
     parts.extend(Mark::ALL.map(Prose::sign));
     parts
 }

@@ -107,8 +107,8 @@ impl<'a> Driver<'a> {
 
     pub(super) fn note(&mut self, note: impl Into<Note>) -> Result<(), RunnerError> {
         let note = note.into();
+        self.store.note(note.clone())?;
         (self.observer)(Event::Note(&note.text));
-        self.store.note(note)?;
         Ok(())
     }
 
