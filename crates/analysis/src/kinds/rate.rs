@@ -216,7 +216,11 @@ pub fn other_ratios(facts: &Facts<'_>) -> Option<Table> {
 fn legend(facts: &Facts<'_>) -> Vec<Prose> {
     let level = set_percent(facts.level());
     let blocks = counted(facts.analysis.blocks as usize, "block");
-    let mut parts = vec![prose!("±, [low, high]: {} interval over {}.", level, blocks)];
+    let mut parts = vec![prose!(
+        "±, [low, high]: {} interval over {}, of each figure for itself; findings have intervals for all ratios together.",
+        level,
+        blocks
+    )];
     parts.extend(Mark::ALL.map(Prose::sign));
     parts
 }
