@@ -180,6 +180,19 @@ impl<'a> Facts<'a> {
         if self.study.groups().len() < 2 { String::new() } else { group_words(self.study, group) }
     }
 
+    /// A group in words, by the level of its factor alone where it has one factor without words: `add` of `kernel=add`.
+    pub fn level_words(&self, group: &str) -> String {
+        let words = self.group_words(group);
+        match words
+            .strip_prefix('(')
+            .and_then(|rest| rest.strip_suffix(')'))
+            .and_then(|one| one.split_once('='))
+        {
+            Some((_, level)) if !level.contains(['=', '(']) => level.to_owned(),
+            _ => words,
+        }
+    }
+
     /// A heading with its group, marked if it is of a model.
     pub fn titled(&self, title: &str, group: &str) -> String {
         let simulated = if self.is_simulated() { "SIMULATED · " } else { "" };

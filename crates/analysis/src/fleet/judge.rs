@@ -6,6 +6,7 @@ use super::{
 };
 use crate::Direction;
 use crate::compare::card::YIELDS;
+use crate::diagnostics::neighbours::NEIGHBOURS;
 use crate::estimate::{Rule, judge_means};
 use crate::external_arms::fastest;
 use crate::groups::distinct;
@@ -14,7 +15,7 @@ use threadwise_statistics::{MeanEstimate, welch};
 /// Results of a fleet.
 ///
 /// Three families are judged, each at half of 1 − [`LEVEL`] (docs/METHODOLOGY.md, "Fleets"): comparisons of each kind
-/// against 1, comparisons between kinds, rates between kinds.
+/// against 1, comparisons between kinds, rates between kinds. What neighbours leave is judged apart, in the same way.
 pub fn judge(fleet: &Fleet) -> Judged {
     let by_kind = by_kind(fleet);
     let margin = fleet.studies.iter().map(|study| study.margin).fold(0.0, f64::max);
@@ -23,6 +24,9 @@ pub fn judge(fleet: &Fleet) -> Judged {
     let rule = Rule { margin, alpha: 1.0 - LEVEL, direction };
     let common = most_common_work(fleet);
     let is_other = |study: &&FleetStudy| !study.rates.is_empty() && common != Some(study.same_work.as_str());
+    // What neighbours leave comes with every study of a guest: it takes no width from what the study compares.
+    let (asked, seen): (Vec<JudgedRow>, Vec<JudgedRow>) =
+        comparisons(fleet, &by_kind, rule).into_iter().partition(|row| row.kind != NEIGHBOURS.name);
     let mut absent = fleet.absent.clone();
     let kinds = distinct(fleet.absent.iter().map(|absent| &absent.kind));
     absent.sort_by_key(|absent| (kinds.iter().position(|kind| **kind == absent.kind), absent.reason));
@@ -31,7 +35,7 @@ pub fn judge(fleet: &Fleet) -> Judged {
         level: LEVEL,
         margin,
         kinds: by_kind.iter().map(OfKind::counted).collect(),
-        comparisons: judged(comparisons(fleet, &by_kind, rule), &by_kind, rule),
+        comparisons: [judged(asked, &by_kind, rule), judged(seen, &by_kind, rule)].concat(),
         rates: common
             .map_or_else(Vec::new, |common| judged(rates(fleet, &by_kind, common, rule), &by_kind, rule)),
         studies_of_other_work: fleet.studies.iter().filter(is_other).count() as u32,

@@ -106,19 +106,11 @@ fn extremes(facts: &Facts<'_>, words: &Words, found: &[(&str, &Estimate)]) -> Op
         words.head,
         judged(&most.1.ratio),
         words.over,
-        level(facts, most.0),
+        facts.level_words(most.0),
         judged(&least.1.ratio),
-        level(facts, least.0),
+        facts.level_words(least.0),
         found.len()
     ))
-}
-
-/// A group by the level of its factor alone, if it has one factor.
-fn level(facts: &Facts<'_>, group: &str) -> String {
-    match group.split_once('=') {
-        Some((_, level)) if !level.contains('=') => level.to_owned(),
-        _ => facts.group_words(group),
-    }
 }
 
 /// A row for each group: the rate of one session, ratios of two, and what a neighbour leaves.
@@ -139,7 +131,7 @@ fn by_group<'a>(facts: &'a Facts<'a>, answer: &[Prose]) -> Option<Table> {
         facts.analysis.treatments.iter().find(|summary| summary.name == one.name)
     };
     // A screen has room for some: the first, and those that the answer names.
-    let is_named = |group: &&str| given.contains(&format!(" with {}", level(facts, group)));
+    let is_named = |group: &&str| given.contains(&format!(" with {}", facts.level_words(group)));
     let named = groups.iter().filter(|group| is_named(group)).count();
     let mut others = ROWS.saturating_sub(named);
     let is_shown = |group: &&str| {
@@ -166,7 +158,7 @@ fn by_group<'a>(facts: &'a Facts<'a>, answer: &[Prose]) -> Option<Table> {
         .iter()
         .map(|group| {
             let rate = of_one(group).and_then(|one| one.metrics.get(THROUGHPUT));
-            vec![Cell::text(level(facts, group)), Cell::mean(rate)]
+            vec![Cell::text(facts.level_words(group)), Cell::mean(rate)]
         })
         .collect();
     type Find<'f, 'a> = &'f dyn Fn(&str) -> Option<&'a Ratio>;

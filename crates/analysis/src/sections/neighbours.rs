@@ -20,7 +20,7 @@ const PROFILE: usize = 4;
 /// of several; `None` where fewer than four are known. Yields of declared siblings and what looks show are named apart.
 pub fn profile(studies: &[Facts<'_>]) -> Option<Box<Figure>> {
     let label = |at: usize, facts: &Facts<'_>, group: &str| {
-        let words = facts.group_words(group);
+        let words = facts.level_words(group);
         let group = if words.is_empty() { facts.study.name.clone() } else { words };
         if studies.len() > 1 { format!("{}: {group}", at + 1) } else { group }
     };
