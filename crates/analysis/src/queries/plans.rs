@@ -249,8 +249,9 @@ fn side_line<'e>(
     differs: Option<(char, Difference)>,
     estimates: &mut impl Iterator<Item = &'e Estimated>,
 ) -> SideLine {
-    let estimate = estimates.next();
+    // A line that the other side alone has takes no estimate of this one.
     let Some(line) = line else { return SideLine::default() };
+    let estimate = estimates.next();
     // An operator that only moves rows does not change the plan.
     let (sign, class) = match differs {
         _ if line.trim_start().starts_with(MOVES_ROWS) => (' ', Difference::Moves),
@@ -467,5 +468,14 @@ mod tests {
         assert_eq!(instead(&change(&[same])), "the same operators in another order");
         let long = "HASH JOIN ".repeat(20);
         assert!(instead(&change(&[(Some("a"), Some(&long))])).chars().count() < 70);
+    }
+
+    #[test]
+    fn estimates_stand_at_their_own_operators() {
+        let rows = [10.0, 20.0].map(|rows| Estimated { rows: Some(rows), cost: None });
+        let mut estimates = rows.iter();
+        let lines = [Some("JOIN"), None, Some("SCAN")];
+        let texts = lines.map(|line| side_line(&line.map(str::to_owned), None, &mut estimates).text);
+        assert_eq!(texts, ["  JOIN · 10 rows", "", "  SCAN · 20 rows"]);
     }
 }
