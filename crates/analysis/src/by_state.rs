@@ -74,8 +74,8 @@ pub fn section(facts: &Facts<'_>) -> Option<Section> {
     if !open.is_empty() {
         blocks.push(Block::on_page(ABOUT));
         blocks.push(Block::Table(ratios(facts, effects, &open)));
-        let said = open.iter().filter_map(|(effect, by_state)| words(facts, effect, by_state));
-        blocks.push(Block::List(said.collect(), Shown::Page));
+        let lines = open.iter().filter_map(|(effect, by_state)| words(facts, effect, by_state));
+        blocks.push(Block::List(lines.collect(), Shown::Page));
         blocks.push(Block::Table(checks(facts, effects, &open)));
         blocks.push(Block::Table(beside(facts, &open)));
     }

@@ -1,6 +1,5 @@
 //! A user's server: finding it, and a treatment in it.
 
-use threadwise_engine::notes;
 use threadwise_engine::{EngineError, Running, StartRequest};
 use threadwise_study::Note;
 
@@ -26,7 +25,7 @@ pub(crate) fn run_external(
     request: &StartRequest,
     notes: Vec<String>,
 ) -> Box<dyn Running> {
-    let earlier = notes::memory_placed_earlier("the server is yours and ran before the study");
+    let earlier = Note::memory_placed_earlier("the server is yours and ran before the study");
     let notes = notes.into_iter().map(Note::from).chain([earlier]).collect();
     Box::new(MariadbRunning::new(treatment, Under::External, request, None, notes))
 }

@@ -23,7 +23,6 @@ mod workload;
 
 use std::path::Path;
 use threadwise_engine::connections::Limit;
-use threadwise_engine::notes;
 use threadwise_engine::servers::{self, Home, Process, StudyServer, TreatmentServer, identity};
 use threadwise_engine::{
     Address, DELAYED_DURABILITY, DURABLE_COMMITS, Engine, EngineError, Keeper, KnownBy, LoadRequest, Loaded,
@@ -31,7 +30,7 @@ use threadwise_engine::{
 };
 use threadwise_process::room::server_memory_bytes;
 use threadwise_study::engine::Properties;
-use threadwise_study::{Options, Workload};
+use threadwise_study::{Note, Options, Workload};
 
 pub use connect::Server;
 use connect::{Target, target};
@@ -165,7 +164,7 @@ impl Engine for Mariadb {
                     &servers::suffix(load, workload.changes_data()),
                     (false, managed.waits),
                 )?;
-                let notes = vec![notes::memory_placed_earlier("one server for the study (restart=study)")];
+                let notes = vec![Note::memory_placed_earlier("one server for the study (restart=study)")];
                 let flush = Some(workload.flush_at_commit().unwrap_or(1));
                 Ok(Box::new(MariadbRunning::new(Box::new(at_work), Under::Study, request, flush, notes)))
             }

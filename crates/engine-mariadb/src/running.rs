@@ -2,7 +2,6 @@
 
 use mysql::prelude::Queryable;
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use threadwise_engine::notes;
 use threadwise_engine::servers::{Rights, TreatmentServer};
 use threadwise_engine::{EngineError, Running, Session, SessionRequest, Standing, StartRequest, Window};
 use threadwise_study::{Counters, Note, SessionSlice};
@@ -116,7 +115,7 @@ impl Running for MariadbRunning {
                 placed
             }
             Err(why) => {
-                notes.push(notes::not_pinned(why));
+                notes.push(Note::not_pinned(why));
                 Vec::new()
             }
         };

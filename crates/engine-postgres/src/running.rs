@@ -2,7 +2,6 @@
 //! and stops.
 
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
-use threadwise_engine::notes;
 use threadwise_engine::servers::TreatmentServer;
 use threadwise_engine::{
     EngineError, Placed, Running, Session, SessionRequest, Standing, StartRequest, Window,
@@ -57,9 +56,9 @@ impl AtWork {
             (None, true) => Some("one server for the study (restart=study)"),
             (None, false) => Some("the server was running before"),
         };
-        notes.extend(earlier.map(notes::memory_placed_earlier));
+        notes.extend(earlier.map(Note::memory_placed_earlier));
         if let Some(why) = placing.refusal() {
-            notes.push(notes::not_pinned(why));
+            notes.push(Note::not_pinned(why));
         }
         let sessions = request.sessions.clone();
         let (service, services, treatment_server) =

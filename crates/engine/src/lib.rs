@@ -9,7 +9,6 @@ pub mod connections;
 pub mod engines;
 mod known_by;
 pub mod latency;
-pub mod notes;
 mod point;
 pub mod protocol;
 pub mod server_cpus;

@@ -38,6 +38,16 @@ impl Note {
         Self { code, text: text.into() }
     }
 
+    /// That a server is not on the placement, and why.
+    pub fn not_pinned(why: impl fmt::Display) -> Self {
+        Self::new(NoteCode::NotPlaced, format!("server not pinned: {why}"))
+    }
+
+    /// That a server's memory was placed before the treatment, and why.
+    pub fn memory_placed_earlier(why: impl fmt::Display) -> Self {
+        Self::new(NoteCode::MemoryPlacedEarlier, format!("memory placed earlier: {why}"))
+    }
+
     /// What follows the first colon, else all of the text: why something is missing.
     pub fn reason(&self) -> &str {
         self.text.split_once(": ").map_or(&self.text, |(_, why)| why)

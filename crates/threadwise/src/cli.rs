@@ -565,7 +565,7 @@ Examples:
   threadwise neighbours --prometheus 127.0.0.1:9465
 
 A neighbour is whatever runs on the other thread of a core: another guest, the host, another program. A minute \
-of looks takes some 2% of each logical CPU, --watch some 0.3%; neither changes anything or needs root. \
+of looks takes some 1.5% of each logical CPU, --watch some 0.2%; neither changes anything or needs root. \
 A neighbour that mostly waits for memory is hardly seen. Visits are seen by looks every 20 ms, with --watch \
 every 200 ms: shorter ones are missed. --engine runs the default study and writes its result file.")]
 pub struct NeighboursArgs {

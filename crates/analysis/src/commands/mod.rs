@@ -209,7 +209,8 @@ fn over<'a>(
 /// since leaving its block out would drop just the blocks in which one side had the least.
 ///
 /// # Errors
-/// Why there is none; without a reason if no block has usable runs of both sides, which is reported with the treatment.
+/// A ratio that is missing; it has no reason where no block has usable runs of both sides, which is reported with the
+/// treatment.
 fn series(study: &Study, table: &Table<'_>, metric: &str, sides: &Sides) -> Result<Series, Option<String>> {
     let (mut series, mut reason) = (Series::default(), None);
     let all: Vec<usize> = std::iter::once(sides.top).chain(sides.below.iter().copied()).collect();

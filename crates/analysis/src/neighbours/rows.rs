@@ -24,8 +24,8 @@ pub struct Row {
     pub rate_by_cpu: Option<f64>,
     /// Exposure of the session's logical CPU, from 0 to 1 (`exposure`).
     pub own: f64,
-    /// Share of the time with a neighbour, as far as looks tell: the exposure, and of a query or whole run the mean of the
-    /// looks inside, since those around it come more often where work is done faster.
+    /// Share of the time with a neighbour, as far as looks tell: the exposure, and of a query or whole run what looks inside
+    /// saw (`relative`), since those around it come more often where work is done faster.
     pub share: f64,
     /// How long it took, seconds.
     pub window_s: f64,
@@ -85,7 +85,7 @@ pub struct PairLook {
 pub struct Observations {
     /// Sessions in slices.
     pub rows: Vec<Row>,
-    /// Looks during slices of all treatments, at busy logical CPUs.
+    /// Looks during slices of all treatments, at busy logical CPUs; of queries and whole runs those of `rows`.
     pub during: Vec<DuringLook>,
     /// What such a look saw, and the one that repeated it at once.
     pub repeated: Vec<[f64; 2]>,
@@ -135,9 +135,9 @@ fn last(slice: &LookedAt<'_>, moment: Moment, cpu: u32) -> Option<f64> {
     seen(look.shares.get(cpu)?)
 }
 
-/// Values at these places of looks at a logical CPU that are known.
-fn known<'l>(looks: impl Iterator<Item = &'l &'l Judged<'l>>, cpu: u32) -> Vec<f64> {
-    looks.filter_map(|look| seen(look.shares.get(cpu)?)).collect()
+/// What looks saw at a logical CPU, where that is known.
+fn known(looks: &[&Judged<'_>], cpu: u32) -> Vec<f64> {
+    looks.iter().filter_map(|look| seen(look.shares.get(cpu)?)).collect()
 }
 
 fn mean(values: &[f64]) -> Option<f64> {
@@ -169,7 +169,7 @@ impl<'s, 'r> Around<'s, 'r> {
 
     /// What looks inside the slice saw.
     fn seen(&self, cpu: u32) -> Option<f64> {
-        mean(&known(self.during.iter(), cpu))
+        mean(&known(&self.during, cpu))
     }
 
     fn near(&self, cpu: u32) -> Option<[f64; 2]> {
@@ -206,13 +206,8 @@ impl<'s, 'r> Around<'s, 'r> {
             elsewhere: self.elsewhere(&run.cpus),
             agreed: near.iter().all(|one| *one == near[0]).then_some(near[0] > 0.5),
         };
-        // By turns, and from slice to slice another one first.
-        let turns = [0, 1].map(|turn| {
-            let from = (turn + slice.sequence as usize) % 2;
-            let cpus = run.cpus.iter().flat_map(|cpu| known(self.during.iter().skip(from).step_by(2), *cpu));
-            cpus.collect::<Vec<f64>>()
-        });
-        (is_busy && row.rate.is_finite()).then_some(Whole { row, turns, start_ns: slice.start_ns })
+        let seen = run.cpus.iter().flat_map(|cpu| known(&self.during, *cpu)).collect();
+        (is_busy && row.rate.is_finite()).then_some(Whole { row, seen, start_ns: slice.start_ns })
     }
 }
 
@@ -271,13 +266,10 @@ pub fn observations(study: &Study, slices: &[LookedAt<'_>], is_of: impl Fn(&str)
 /// Items that take less time on average are left out: looks seldom fall into them.
 const LEAST_S: f64 = 0.05;
 
-/// Of items that take longer on average, half of the looks inside are the exposure: those around tell little of them.
-const LONG_S: f64 = 1.0;
-
 /// A whole run or query, without the share of its time with a neighbour, and with what looks inside saw at its logical CPUs.
 struct Whole {
     row: Row,
-    turns: [Vec<f64>; 2],
+    seen: Vec<f64>,
     start_ns: u64,
 }
 
@@ -304,22 +296,25 @@ impl<'r> Item<'r> {
 ///
 /// Looks come after equal times from a moment on that differs from slice to slice, so that the sum of what they saw, over
 /// how many the time of the slice has on average, is its share of neighbours without bias however long it took (Horvitz,
-/// Thompson, Journal of the American Statistical Association 47, 1952).
+/// Thompson, Journal of the American Statistical Association 47, 1952). How many a second has is known by treatment: one on
+/// two logical CPUs has twice as many.
 fn relative(items: BTreeMap<Item<'_>, Vec<Whole>>) -> Vec<(Row, f64)> {
-    let all = || items.values().flatten();
-    let time_s: f64 = all().map(|whole| whole.row.window_s).sum();
-    let per_s = all().map(|whole| whole.turns.concat().len()).sum::<usize>() as f64 / time_s;
+    let mut looks: BTreeMap<&str, [f64; 2]> = BTreeMap::new();
+    for (item, wholes) in &items {
+        let [count, time_s] = looks.entry(item.treatment).or_default();
+        *count += wholes.iter().map(|whole| whole.seen.len()).sum::<usize>() as f64;
+        *time_s += wholes.iter().map(|whole| whole.row.window_s).sum::<f64>();
+    }
     let mut found: Vec<(u64, Row, f64)> = Vec::new();
-    for wholes in items.into_values() {
-        let item_s = wholes.iter().map(|whole| whole.row.window_s).sum::<f64>() / wholes.len() as f64;
-        let shares = wholes.into_iter().filter_map(|Whole { row, turns, start_ns }| {
-            let share = turns.iter().flatten().sum::<f64>() / (per_s * row.window_s);
-            match item_s >= LONG_S {
-                true => Some((start_ns, Row { share, own: mean(&turns[0])?, ..row }, mean(&turns[1])?)),
-                false => Some((start_ns, Row { share, ..row }, share)),
-            }
-        });
-        let rows: Vec<(u64, Row, f64)> = shares.collect();
+    for (item, wholes) in items {
+        let [count, time_s] = looks[item.treatment];
+        // Without any look it is not a number, and the treatment is left out.
+        let share = |whole: &Whole| whole.seen.iter().sum::<f64>() / (count / time_s * whole.row.window_s);
+        let rows: Vec<(u64, Row, f64)> = wholes
+            .iter()
+            .map(|whole| (whole.start_ns, Row { share: share(whole), ..whole.row }, share(whole)))
+            .filter(|(.., share)| share.is_finite())
+            .collect();
         let means = Means::of(rows.iter());
         found.extend(rows.into_iter().map(|(start_ns, row, seen)| {
             let row = Row {

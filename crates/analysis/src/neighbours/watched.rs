@@ -104,8 +104,8 @@ pub fn watched(looks: &[(Look, Vec<Share>)], alpha: f64) -> Watched {
     let at_once: f64 =
         cpus.iter().map(|cpu| f64::from(cpu.with_neighbour) / f64::from(cpu.looks.max(1))).sum();
     let least = f64::from(LEAST_VISITS).max(2.0 * PARTS as f64 * at_once);
-    let is_told = f64::from(visits) >= least && tells(&widths);
-    let estimate = LeftOut::of(&widths, left).filter(|_| is_told).and_then(|left_out| left_out.estimate());
+    let is_known = f64::from(visits) >= least && tells(&widths);
+    let estimate = LeftOut::of(&widths, left).filter(|_| is_known).and_then(|left_out| left_out.estimate());
     let width_left = estimate.map(|estimate| {
         let Interval { mean, low, high, .. } = estimate.as_interval(alpha);
         Interval { mean, low: low.clamp(0.0, 1.0), high: high.clamp(0.0, 1.0), unit: "share".to_owned() }

@@ -51,9 +51,12 @@ fn answer(watched: &Watched) -> Vec<Prose> {
         )];
     }
     let mut answer = vec![prose!(
-        "Your {} {}: something else ran on the other thread {} of the time.",
-        cpus,
-        if known == 1 { "is a hyper-thread" } else { "are hyper-threads" },
+        "Your {}: something else ran on the other thread {} of the time.",
+        match (known, watched.cpus.len()) {
+            (1, 1) => "logical CPU is a hyper-thread".to_owned(),
+            (1, _) => format!("{cpus} is a hyper-thread"),
+            _ => format!("{cpus} are hyper-threads"),
+        },
         whole(prevalence)
     )];
     if let Some(left) = &watched.width_left {

@@ -8,7 +8,9 @@ use threadwise_analysis::neighbours::{
 };
 use threadwise_statistics::Normal;
 use threadwise_study::look::follow::Share;
-use threadwise_study::{CpuLook, Look, Moment, QueryExecution, Run, RunStatus, SessionSlice, Slice};
+use threadwise_study::{
+    CpuLook, Look, Moment, OptionValue, QueryExecution, Run, RunStatus, SessionSlice, Slice, Workload,
+};
 
 /// A host, its guest, and a study of it.
 #[derive(Debug, Clone, Copy)]
@@ -182,34 +184,39 @@ type Seen = (Moment, f64, [bool; 2]);
 /// A query and its looks.
 type Taken = (Slice, Vec<Seen>);
 
-/// A study of queries, of which each runs once a block under each of four treatments that are all the same: a session on
-/// logical CPU 0, or 1, as drawn for the block.
-pub fn query_study(host: &Host, random: &mut Normal) -> Observations {
-    let study = whole::study();
-    let study = threadwise_study::Study { workload: "tpch".into(), ..study };
+/// A study of queries, of which each runs once a block under each of four treatments: three are a session on logical CPU 0,
+/// or 1, as drawn for the block, and the last has two threads, one on each. Queries take so many times as long as above.
+pub fn query_study(host: &Host, times: f64, random: &mut Normal) -> Observations {
+    let mut study = threadwise_study::Study { workload: Workload::Tpch, ..whole::study() };
+    let last = study.treatments.last_mut().unwrap();
+    last.options.insert("dop".to_owned(), OptionValue::Integer(2));
     let alone: Vec<f64> = (0..QUERIES)
-        .map(|query| SHORTEST_S * 16_f64.powf(f64::from(query) / f64::from(QUERIES - 1)))
+        .map(|query| times * SHORTEST_S * 16_f64.powf(f64::from(query) / f64::from(QUERIES - 1)))
         .collect();
     let most_s = 8.0 * alone.iter().sum::<f64>() * whole::NAMES.len() as f64;
     let mut runs: Vec<(Run, Vec<Taken>)> = Vec::new();
     let (mut clock, mut sequence) = (0.0, 0_u64);
     for block in 0..host.blocks {
         let visits = [(); 2].map(|()| Visits::draw(host, most_s, random));
-        let own = usize::from(random.uniform() < 0.5);
+        let session = u32::from(random.uniform() < 0.5);
+        let cpus = |name: &str| if name == whole::NAMES[3] { vec![0, 1] } else { vec![session] };
         let mut of_block: Vec<(Run, Vec<_>)> =
-            whole::NAMES.iter().map(|name| (run(block, name, own as u32), Vec::new())).collect();
+            whole::NAMES.iter().map(|name| (run(block, name, cpus(name)), Vec::new())).collect();
         let (mut at, level) = (0.1, (BLOCK_SD * random.draw()).exp());
         for query in 0..QUERIES {
-            for (_, slices) in &mut of_block {
+            for (run, slices) in &mut of_block {
                 let from = at + 5e-4;
-                let work = alone[usize::from(query)] * level * (SLICE_SD * random.draw()).exp();
-                let speed = |share: f64| 1.0 - host.cost * share;
+                let needed_s = alone[usize::from(query)] * level * (SLICE_SD * random.draw()).exp();
+                let share = |until: f64| {
+                    let shares = run.cpus.iter().map(|cpu| visits[*cpu as usize].share(from, until));
+                    shares.sum::<f64>() / run.cpus.len() as f64
+                };
                 // Time in which the work is done, by halving.
-                let (mut low, mut high) = (work, work / speed(1.0));
+                let (mut low, mut high) = (needed_s, needed_s / (1.0 - host.cost));
                 for _ in 0..50 {
                     let middle = f64::midpoint(low, high);
-                    let done = middle * speed(visits[own].share(from, from + middle));
-                    if done < work { low = middle } else { high = middle }
+                    let done_s = middle * (1.0 - host.cost * share(from + middle));
+                    if done_s < needed_s { low = middle } else { high = middle }
                 }
                 let mut look = |moment, when: f64| {
                     let seen = [0, 1].map(|cpu| {
@@ -257,13 +264,13 @@ fn look_at(when_s: f64) -> Look {
     Look { start_ns: (1e9 * when_s) as u64, cpus: vec![seen(0), seen(1)], ..Look::default() }
 }
 
-fn run(block: u32, treatment: &str, cpu: u32) -> Run {
+fn run(block: u32, treatment: &str, cpus: Vec<u32>) -> Run {
     Run {
         id: 0,
         block,
         attempt: 0,
         treatment: treatment.to_owned(),
-        cpus: vec![cpu],
+        cpus,
         status: RunStatus::Valid,
         slices: Vec::new(),
         started_s: 0.0,
@@ -477,9 +484,9 @@ pub fn watch_rates(host: &Host, time_s: f64, watches: u32, seed: u64) -> [f64; 4
         ];
         sums.iter_mut().zip(all).for_each(|(sum, is_so)| *sum += f64::from(u8::from(is_so)));
     }
-    let [shown, prevalence, told, left] = sums;
+    let [shown, prevalence, has_width, left] = sums;
     let all = f64::from(watches);
-    [shown / all, prevalence / all, told / all, left / told.max(1.0)]
+    [shown / all, prevalence / all, has_width / all, left / has_width.max(1.0)]
 }
 
 #[test]
@@ -487,8 +494,8 @@ fn neighbours_are_shown_by_looks_alone_and_none_where_there_is_none() {
     let none = Host { prevalence: 1e-9, wrong: 0.002, ..HOST };
     assert_eq!(watch_rates(&none, 60.0, 20, 1)[0], 0.0);
     assert!(watch_rates(&none, 2.0, 100, 2)[0] <= 0.05);
-    let [shown, prevalence, told, left] = watch_rates(&HOST, 60.0, 20, 3);
-    assert!(shown == 1.0 && told == 1.0 && prevalence >= 0.8 && left >= 0.8, "{shown} {prevalence} {left}");
+    let [shown, prevalence, has_width, left] = watch_rates(&HOST, 60.0, 20, 3);
+    assert!(shown == 1.0 && has_width == 1.0 && prevalence >= 0.8 && left >= 0.8, "{prevalence} {left}");
 }
 
 #[test]
@@ -509,7 +516,7 @@ fn a_neighbours_cost_is_found_and_none_is_claimed_where_there_is_none() {
     assert!(package.claimed <= 0.1, "the package slows, not the sibling: {package:?}");
     let nothing = rates(&Host { cost: 0.0, ..HOST }, 40, 4);
     assert!(nothing.claimed <= 0.1, "{nothing:?}");
-    let queries = rates_of(&Host { blocks: 8, ..HOST }, 20, 6, query_study);
+    let queries = rates_of(&Host { blocks: 8, ..HOST }, 20, 6, |host, random| query_study(host, 1.0, random));
     assert!(queries.estimated == 1.0 && queries.covered >= 0.75, "{queries:?}");
     assert!((queries.left - 0.57).abs() < 0.03, "{queries:?}");
     let still = rates(&Host { prevalence: 1e-6, ..HOST }, 5, 5);

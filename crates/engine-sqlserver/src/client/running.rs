@@ -1,7 +1,6 @@
 //! A treatment, and the binding of its server.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use threadwise_engine::notes;
 use threadwise_engine::{EngineError, Running, Session, SessionRequest, Standing, Window};
 use threadwise_study::{Counters, Note, SessionSlice};
 
@@ -64,14 +63,14 @@ impl Running for SqlserverRunning {
 
 /// A note on where the server runs.
 pub(super) fn bound_notes(bound: Option<&Bound>) -> Vec<Note> {
-    let free = || vec![notes::not_pinned("its sessions run on whichever of its threads is free")];
+    let free = || vec![Note::not_pinned("its sessions run on whichever of its threads is free")];
     bound.map_or_else(free, |bound| bound.notes().into_iter().map(Note::from).collect())
 }
 
 /// Notes on every server.
 pub(super) fn server_notes(server: &Server) -> Vec<Note> {
     vec![
-        notes::memory_placed_earlier("the server is yours and ran before the study"),
+        Note::memory_placed_earlier("the server is yours and ran before the study"),
         server.target().tls_line().into(),
     ]
 }

@@ -49,7 +49,7 @@ fn lines<'a>(facts: &Facts<'a>, found: &'a Commands, group: &str, metric: &str) 
     shown.map(line).collect()
 }
 
-/// The ratio of a treatment to its baseline, or why there is none.
+/// The ratio of a treatment to its baseline, or the reason for the gap.
 fn ratio(facts: &Facts<'_>, found: &Commands, treatment: &str, metric: &str) -> Cell {
     if let Some(estimate) = facts.ratio_of(treatment, metric) {
         return Cell::Ratio(estimate.ratio.clone(), Says::Better);
@@ -295,7 +295,7 @@ fn floor_words(facts: &Facts<'_>, group: &str, metric: &str) -> String {
 
 /// The full tables: times and costs, then every metric; the baseline and its twin one by one.
 pub fn all_treatments(facts: &Facts<'_>, found: &Commands) -> Section {
-    let said: Vec<&Quantity> = found.quantities.iter().filter(|quantity| quantity.is_said).collect();
+    let of_output: Vec<&Quantity> = found.quantities.iter().filter(|quantity| quantity.is_said).collect();
     let tables = facts.groups().into_iter().flat_map(|(group, members)| {
         let table = |what: &str, rows: Vec<Vec<(Column, Cell)>>| {
             Table::headed(format!("{what} {}", facts.group_words(group)).trim_end(), rows)
@@ -312,8 +312,8 @@ pub fn all_treatments(facts: &Facts<'_>, found: &Commands) -> Section {
                 (Column::figure("ratio"), ratio(facts, found, &summary.name, &quantity.metric)),
             ]
         };
-        let metrics = said.iter().flat_map(|one| members.iter().map(|summary| metric(one, summary)));
-        let metrics = (!said.is_empty()).then(|| table("Metrics of the output", metrics.collect()));
+        let metrics = of_output.iter().flat_map(|one| members.iter().map(|summary| metric(one, summary)));
+        let metrics = (!of_output.is_empty()).then(|| table("Metrics of the output", metrics.collect()));
         let costs = table("Treatments", costs);
         std::iter::once(costs).chain(metrics).map(|table| Block::Table(table.shown(Shown::Page)))
     });
