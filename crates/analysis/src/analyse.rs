@@ -1,15 +1,15 @@
 //! Analysis of the observations: all estimates of a study.
 
 use crate::answers::Answers;
-use crate::diagnostics::row::Case;
 use crate::estimate::{Observed, comparisons, covariates, lost_cpu, treatments};
 use crate::kinds::scans;
 use crate::looks::claim::effects;
 use crate::looks::states::looked_at;
+use crate::question::Case;
 use crate::setting::Setting;
 use crate::{
-    Analysis, changed_with, choices, commands, cpus, diagnostics, drift, looks, queries, scaling_law,
-    warmups, worklist,
+    Analysis, changed_with, choices, commands, cpus, drift, looks, queries, questions, scaling_law, warmups,
+    worklist,
 };
 use threadwise_machine::Topology;
 use threadwise_study::probe::Probe;
@@ -70,7 +70,7 @@ pub fn analyse_probed(
         commands: None,
         worklist: None,
         scaling_laws: scaling_law::of_sweeps(&setting, &observed, runs),
-        diagnostics: diagnostics::ask(&Case { setting, observed: &observed, runs, slices: &slices }),
+        diagnostics: questions::ask(&Case { setting, observed: &observed, runs, slices: &slices }),
         looks: looks::prevalence::looks(&setting, &slices),
         effects: effects(study, &slices, alpha),
     };
@@ -83,10 +83,6 @@ pub fn analyse_probed(
     choices::lost::mark(&setting, &observed, runs, &mut analysis.choices);
     analysis
 }
-
-/// Share of alpha of each look of `--until`, and of the last interval shown. Stopping on width alone costs little
-/// coverage, since the mean has no influence on it; docs/METHODOLOGY.md, "Interim analyses", has the simulation.
-pub const UNTIL_LEVEL_SHARE: f64 = 0.7;
 
 /// Whether the interval of every throughput comparison (for a command, of its headline) is within the half-width (a
 /// fraction, 0.02 = 2%): the question of `--until`. False if there is nothing to compare.

@@ -3,16 +3,13 @@
 
 use crate::hardware::shown::extent;
 use crate::words::{finding, first, judged, names};
-use crate::{Estimate, Facts, Finding};
+use crate::{Estimate, Facts, Finding, FindingKind};
 use threadwise_document::{Block, Cell, Column, Prose, Section, Table, numbers, prose};
 use threadwise_study::arm::SETTLE_NS;
 use threadwise_study::{Arm, Role, Run};
 
 /// Most ratios in a sentence.
 const MAX_CLAUSES: usize = 4;
-
-/// Kind of the finding about SMT: if there is one, it answers the study's question.
-pub const SMT_ARMS: &str = "smt-arms";
 
 /// The findings: SMT first, then clocks, then instances of the engine.
 pub fn findings(facts: &Facts<'_>) -> Vec<Finding> {
@@ -44,7 +41,8 @@ fn smt(facts: &Facts<'_>) -> Option<Finding> {
         sentences.push(prose!("SMT disabled against siblings left idle by a mask: {}{}.", clauses, verdict));
     }
     let evidence: Vec<&Estimate> = both.into_iter().chain(ways).collect();
-    (!sentences.is_empty()).then(|| finding(SMT_ARMS, Prose::join(sentences, " "), &names(&evidence)))
+    (!sentences.is_empty())
+        .then(|| finding(FindingKind::SmtArms, Prose::join(sentences, " "), &names(&evidence)))
 }
 
 /// Whether a mask is as good, if the ratios decide it.
@@ -62,14 +60,14 @@ fn mask(ways: &[&Estimate]) -> &'static str {
 fn clocks(facts: &Facts<'_>) -> Option<Finding> {
     let found = of_kind(facts, &["turbo", "governor"]);
     let text = prose!("Clocks, each arm against the first one: {}.", clauses(&found, |one| &one.treatment));
-    (!found.is_empty()).then(|| finding("clock-arms", text, &names(&found)))
+    (!found.is_empty()).then(|| finding(FindingKind::ClockArms, text, &names(&found)))
 }
 
 /// Versions and settings of the engine, devices and caches.
 fn instances(facts: &Facts<'_>) -> Option<Finding> {
     let found = of_kind(facts, &["instance"]);
     let text = prose!("The same treatments under another level: {}.", clauses(&found, |one| &one.name));
-    (!found.is_empty()).then(|| finding("instances", text, &names(&found)))
+    (!found.is_empty()).then(|| finding(FindingKind::Instances, text, &names(&found)))
 }
 
 fn clauses(found: &[&Estimate], name: impl Fn(&Estimate) -> &str) -> Prose {

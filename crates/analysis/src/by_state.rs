@@ -9,7 +9,7 @@ use crate::looks::gate::{MIN_BLOCKS, MIN_EPISODES, Needed};
 use crate::looks::spread::Explained;
 use crate::sections::cells::columns;
 use crate::words::{finding, share};
-use crate::{Facts, Finding};
+use crate::{Facts, Finding, FindingKind};
 use threadwise_document::numbers::{self, p_value, ratio_near_1};
 use threadwise_document::table::Row;
 use threadwise_document::{Block, Cell, Column, Interval, Prose, Section, Shown, Table, prose};
@@ -23,7 +23,7 @@ pub fn findings(facts: &Facts<'_>) -> Vec<Finding> {
 fn line(facts: &Facts<'_>, effect: &Effect) -> Option<Finding> {
     let by_state = effect.by_state()?;
     let text = claimed(facts, effect, by_state)?;
-    Some(finding("by-state", text, &[&effect.comparison]))
+    Some(finding(FindingKind::ByState, text, &[&effect.comparison]))
 }
 
 /// The claim about a treatment, in a sentence; `None` without one.

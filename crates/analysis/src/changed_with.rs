@@ -17,7 +17,7 @@ use crate::estimate::sides::Sides;
 use crate::estimate::{Digest, FAMILY_SHARE, Observed, ObservedBlock, Rule, THROUGHPUT, paired};
 use crate::setting::Setting;
 use crate::words::{finding, limited, list};
-use crate::{Direction, Estimate, Facts, Finding, Interval, Ratio, TreatmentSummary};
+use crate::{Direction, Estimate, Facts, Finding, FindingKind, Interval, Ratio, TreatmentSummary};
 use quantities::{Known, Scale, Test};
 use serde::Serialize;
 use threadwise_document::numbers::counted;
@@ -426,7 +426,7 @@ pub(crate) fn finding_of(facts: &Facts<'_>) -> Option<Finding> {
     }
     let evidence: Vec<&str> = moved.iter().chain(&unexplained).map(|one| one.comparison.as_str()).collect();
     let text = prose!("Why, from block to block: {}.", Prose::join(sentences, "; "));
-    (!evidence.is_empty()).then(|| finding("why", text, &evidence))
+    (!evidence.is_empty()).then(|| finding(FindingKind::Why, text, &evidence))
 }
 
 /// What each ratio moves with: `the ratio of two falls with more time with a neighbour`.
@@ -455,7 +455,8 @@ fn clause(one: &Compared, has_figures: bool) -> Option<Prose> {
 const MAX_OPEN: usize = 3;
 
 /// The section; `None` if no quantity is known of both sides of any comparison.
-pub(crate) fn section(facts: &Facts<'_>, nouns: &Nouns) -> Option<Section> {
+pub(crate) fn section(facts: &Facts<'_>) -> Option<Section> {
+    let nouns = &facts.study.nouns();
     let changed = facts.analysis.get::<ChangedWith>()?;
     let mut blocks = vec![Block::on_page(ABOUT), Block::on_page(tested(changed))];
     blocks.extend(changed.comparisons.iter().map(|one| {

@@ -8,6 +8,7 @@ pub mod card;
 pub mod change;
 pub mod rates;
 
+use crate::FindingKind;
 use crate::estimate::first_reason;
 use crate::groups::bare;
 use crate::kind::COMPARABLE;
@@ -310,17 +311,18 @@ fn cautions(studies: &[Facts<'_>], aspects: &[Aspect]) -> Vec<String> {
 
 /// The cautions as lines of a verdict.
 fn mind(cautions: &[String]) -> impl Iterator<Item = Finding> {
-    cautions.iter().map(|line| finding("caution", prose!("Mind: {}.", line), &[]))
+    cautions.iter().map(|line| finding(FindingKind::Caution, prose!("Mind: {}.", line), &[]))
 }
 
 /// The report of several studies, each with its file as [`Facts::source`].
 pub fn document(studies: &[Facts<'_>], program_version: &str) -> Document {
     let made = side_by_side(studies);
     let mut verdict: Vec<Finding> = mind(&made.cautions).collect();
-    verdict.extend(agreement(&made.rows, studies.len()).map(|line| finding("agreement", line, &[])));
+    verdict
+        .extend(agreement(&made.rows, studies.len()).map(|line| finding(FindingKind::Agreement, line, &[])));
     let rates = made.rates.as_ref().filter(|rates| !rates.rows.is_empty());
     if rates.is_some_and(|rates| rates.no_ratios.is_none()) {
-        verdict.push(finding("change", CANNOT_TELL, &[]));
+        verdict.push(finding(FindingKind::Change, CANNOT_TELL, &[]));
     }
     let mut ratios = match made.rows.is_empty() {
         true => vec![Block::text("No comparison in any of them.")],
@@ -376,8 +378,7 @@ fn unit(studies: &[Facts<'_>]) -> &'static str {
     if !studies.is_empty() && studies.iter().all(|facts| facts.study.runs_whole()) {
         return "commands";
     }
-    let mut units: Vec<&str> =
-        studies.iter().map(|facts| kinds::of(facts.study).nouns(facts.study).rate).collect();
+    let mut units: Vec<&str> = studies.iter().map(|facts| facts.study.nouns().rate).collect();
     units.dedup();
     match units.as_slice() {
         [] => "rows/s",

@@ -12,7 +12,7 @@ use crate::asked::{LicencePer, Prices};
 use crate::choices::{Axis, Candidate, ONE_CORE};
 use crate::estimate::Guess;
 use crate::findings::smt;
-use crate::{Estimate, Facts, Interval, Ratio, engine_lines, kinds, words};
+use crate::{Estimate, Facts, Interval, Ratio, engine_lines, words};
 use threadwise_document::numbers::{counted, significant};
 use threadwise_document::{Advice, Block, Cell, Column, Prose, Section, Table, prose};
 use threadwise_study::Study;
@@ -172,7 +172,7 @@ fn by_threads(facts: &Facts<'_>, prices: &Prices) -> Vec<Block> {
 fn by_cores(facts: &Facts<'_>, prices: &Prices) -> Option<Table> {
     let cores = facts.topology.cores.len() as u32;
     let choice = facts.analysis.choices.iter().find(|choice| choice.axis == Axis::Sessions)?;
-    let nouns = kinds::of(facts.study).nouns(facts.study);
+    let nouns = facts.study.nouns();
     let rate = |one: &Candidate| facts.summary(&one.treatment)?.metrics.get("rows_per_s");
     let points = choice.candidates.iter().filter(|candidate| candidate.number <= cores);
     let points: Vec<(u32, &Interval)> =

@@ -1,16 +1,11 @@
 //! A study as a document: its sections and their order. Every kind fills the same places.
 
 use crate::kind::Kind;
-use crate::kinds;
+use crate::questions::{all_sections, verdict};
 use crate::screen::screen;
-use crate::sections::{
-    activity, choices, failures, hardware, logical_cpus, looks, machine, method, neighbours, readings,
-    scaling_law, server_locks, time, usage,
-};
+use crate::sections::{choices, hardware, neighbours, time, usage};
 use crate::validity::Counts;
-use crate::{
-    Facts, advice, arms, by_state, changed_with, cost, external_arms, long_windows, published, quota, verdict,
-};
+use crate::{Facts, advice, kinds};
 use threadwise_document::chart::Shared;
 use threadwise_document::{Block, Document, Fact, Figure, Section, numbers};
 
@@ -18,37 +13,10 @@ use threadwise_document::{Block, Document, Fact, Figure, Section, numbers};
 pub fn document(facts: &Facts<'_>) -> Document {
     let study = facts.study;
     let kind = kinds::of(study);
-    let nouns = kind.nouns(study);
     let engine = format!("{} {}", study.engine, facts.engine_version);
     let data = kind.about(facts).unwrap_or_default();
     let about = [engine.trim(), study.workload.name(), &data, facts.created_utc, facts.source];
-    let mut sections: Vec<_> = external_arms::section(facts).into_iter().collect();
-    sections.extend(kind.answers(facts));
-    sections.extend(choices::section(facts));
-    sections.extend(cost::section(facts));
-    sections.extend(scaling_law::section(facts, &nouns));
-    sections.extend(quota::section(facts));
-    sections.extend(arms::section(facts));
-    sections.extend(long_windows::section(facts));
-    sections.extend(neighbours::section(facts));
-    sections.extend(looks::section(facts));
-    sections.push(usage::section(facts, &nouns));
-    sections.extend(logical_cpus::section(facts, &nouns));
-    sections.extend(activity::section(facts, &nouns));
-    sections.extend(server_locks::section(facts, &nouns));
-    sections.extend(changed_with::section(facts, &nouns));
-    sections.extend(readings::section(facts));
-    sections.push(machine::section(facts));
-    sections.extend(hardware::section(facts));
-    sections.extend(by_state::section(facts));
-    sections.push(time::section(facts, &nouns));
-    sections.extend(kind.tables(facts));
-    sections.extend([
-        method::section(facts, kind),
-        method::configuration(facts),
-        failures::section(facts, kind),
-    ]);
-    sections.extend(published::beside_same(facts).map(|beside| published::section(facts, &beside)));
+    let sections = all_sections(facts);
     let (verdict, advice) = (verdict(facts), advice::advice(facts));
     Document {
         screen: screen(facts, &verdict, &advice, &sections),

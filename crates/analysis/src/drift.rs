@@ -8,7 +8,7 @@ use crate::estimate::sides::members;
 use crate::estimate::{Observed, ObservedBlock};
 use crate::setting::Setting;
 use crate::words::{MAX_LISTED, finding};
-use crate::{Facts, Finding, Interval};
+use crate::{Facts, Finding, FindingKind, Interval};
 use serde::Serialize;
 use threadwise_document::chart::LevelChart;
 use threadwise_document::{Block, Cell, Chart, Class, Column, Figure, Prose, Shown, Table, numbers, prose};
@@ -128,7 +128,7 @@ pub(crate) fn finding_of(facts: &Facts<'_>) -> Option<Finding> {
         sentences,
         within
     );
-    (!changed.is_empty()).then(|| finding("drift", text, &evidence))
+    (!changed.is_empty()).then(|| finding(FindingKind::Drift, text, &evidence))
 }
 
 /// `the baseline's rate fell in block 23, 4.2 min after the start, from 12.3 M/s [12.1, 12.5] to 11.6 M/s [11.4, 11.8]
@@ -156,7 +156,8 @@ fn sentence(facts: &Facts<'_>, drift: &Drift) -> Prose {
 }
 
 /// The rate over time with its levels as steps: one figure for each group whose baseline has several blocks.
-pub(crate) fn figures(facts: &Facts<'_>, nouns: &Nouns) -> Vec<Block> {
+pub(crate) fn figures(facts: &Facts<'_>) -> Vec<Block> {
+    let nouns = &facts.study.nouns();
     let several = drifts_of(facts).filter(|drift| drift.blocks.len() > 1);
     several.map(|drift| figure(facts, nouns, drift)).collect()
 }
@@ -221,7 +222,7 @@ fn table(drift: &Drift, nouns: &Nouns, title: String) -> Table {
 mod tests {
     use super::*;
     use crate::fixtures::{machine, run, study};
-    use crate::{Analysis, analyse, kinds, plain_verdict};
+    use crate::{Analysis, analyse, plain_verdict};
     use threadwise_study::Run;
 
     fn of(analysis: &Analysis) -> &[Drift] {
@@ -257,7 +258,8 @@ mod tests {
         assert!(change.low < 0.9 && change.high > 0.9 && change.high < 0.91, "{change:?}");
         assert_eq!((drift.levels[0].last_block, drift.levels[1].first_block), (6, 7));
         let verdict = plain_verdict(&study, &machine(1, 2, 1), &analysis);
-        let line = verdict.iter().find(|finding| finding.kind == "drift").unwrap().line.to_string();
+        let line =
+            verdict.iter().find(|finding| finding.kind == FindingKind::Drift).unwrap().line.to_string();
         assert!(
             line.starts_with("Drift: the baseline's rate fell in block 7, 19.0 s after the start, from "),
             "{line}"
@@ -296,7 +298,7 @@ mod tests {
         let runs: Vec<Run> = (0..12).flat_map(slow).collect();
         let (topology, analysis) = (machine(1, 2, 1), analyse(&study, &runs, 1.0));
         let facts = Facts::new(&study, &topology, &analysis);
-        let blocks = figures(&facts, &kinds::of(&study).nouns(&study));
+        let blocks = figures(&facts);
         let [Block::Figure(figure)] = blocks.as_slice() else { panic!("{blocks:?}") };
         let Chart::Levels(chart) = &figure.chart else { panic!("{figure:?}") };
         assert_eq!(

@@ -10,7 +10,7 @@ mod tests;
 use crate::estimate::{Observed, ObservedBlock, Rule, judge_means};
 use crate::groups::grouped;
 use crate::words::{answered, finding, limited, list};
-use crate::{Direction, Facts, Finding, Ratio};
+use crate::{Direction, Facts, Finding, FindingKind, Ratio};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use threadwise_document::{Block, Cell, Column, Prose, Says, Section, Table, numbers, prose};
@@ -343,7 +343,7 @@ pub(crate) fn finding_of(facts: &Facts<'_>) -> Option<Finding> {
             arms.planned_boots
         ),
     };
-    Some(finding("arms", text, &evidence))
+    Some(finding(FindingKind::Arms, text, &evidence))
 }
 
 /// One arm over the first. The fastest of each comes last.

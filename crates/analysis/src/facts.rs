@@ -1,6 +1,7 @@
 //! Everything that a report is made from, with queries that its parts share. Pure.
 
 use crate::asked::Asked;
+use crate::diagnostics::Found;
 use crate::groups::{group_words, grouped};
 use crate::hardware::Hardware;
 use crate::{Analysis, Estimate, NoiseFloor, Ratio, TreatmentSummary};
@@ -61,6 +62,11 @@ impl<'a> Facts<'a> {
             hardware: None,
             asked: Asked::default(),
         }
+    }
+
+    /// What is said of the answer to a question; `None` if it does not apply to the study.
+    pub(crate) fn of_question<T>(&self, name: &str, say: fn(&Self, &Found) -> Option<T>) -> Option<T> {
+        say(self, self.analysis.found(name)?)
     }
 
     /// Whether the results come from a model and not from a machine.

@@ -1,5 +1,6 @@
 //! Small studies and runs for tests.
 
+use crate::FindingKind;
 use crate::{Answer, Direction, Estimate, Ratio, analyse_on, plain_verdict, validity};
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::{Serializer, V2Serializer};
@@ -200,14 +201,19 @@ pub fn machine(packages: u32, cores: u32, threads: u32) -> Topology {
     topology
 }
 
+/// The word of a finding's kind in JSON.
+pub fn word(kind: FindingKind) -> String {
+    serde_json::to_value(kind).unwrap().as_str().unwrap().to_owned()
+}
+
 /// Asserts the first line of a verdict. With all runs, or with one run failed, which is within a tenth: a finding of
 /// kind `answer`. With a treatment without data, or a quarter of all runs lost: validity, in the words that decide the
 /// exit code. Without a usable baseline: that nothing can be said.
-pub fn assert_leads(study: &Study, topology: &Topology, runs: &[Run], answer: &str) {
+pub fn assert_leads(study: &Study, topology: &Topology, runs: &[Run], answer: FindingKind) {
     let looked = |runs: &[Run]| {
         let analysis = analyse_on(study, Some(topology), runs, 1.0);
         let findings = plain_verdict(study, topology, &analysis);
-        let first = findings.first().map(|finding| (finding.kind.clone(), finding.text()));
+        let first = findings.first().map(|finding| (finding.kind, finding.text()));
         (first.expect("a verdict has a line"), validity::problem(&analysis))
     };
     let failing = |is_lost: &dyn Fn(&Run) -> bool| {
@@ -218,23 +224,23 @@ pub fn assert_leads(study: &Study, topology: &Topology, runs: &[Run], answer: &s
         looked(&runs)
     };
     let ((kind, text), problem) = looked(runs);
-    assert_eq!((kind.as_str(), problem), (answer, None), "{text}");
+    assert_eq!((kind, problem), (answer, None), "{text}");
     let compared = study.treatments.iter().rev().find(|treatment| treatment.role == Role::Compared);
     let name = &compared.expect("a compared treatment").name;
     let ((kind, _), problem) = failing(&|run| run.block == 1 && &run.treatment == name);
-    assert_eq!((kind.as_str(), problem), (answer, None), "one run is within a tenth");
+    assert_eq!((kind, problem), (answer, None), "one run is within a tenth");
     let ((kind, text), problem) = failing(&|run| &run.treatment == name);
     let problem = problem.expect("a treatment without data");
     assert!(problem.ends_with(&format!("no data for {name} (crash: signal 9)")), "{problem}");
     // Without its only treatment a study says nothing at all.
     if study.treatments.len() > 3 {
-        assert_eq!((kind.as_str(), text.starts_with("Validity: ")), ("validity", true), "{text}");
+        assert_eq!((kind, text.starts_with("Validity: ")), (FindingKind::Validity, true), "{text}");
         assert!(text.contains(&problem), "{text}");
     }
     let ((kind, text), problem) = failing(&|run| run.block < 2);
-    assert_eq!((kind.as_str(), text.starts_with("Validity: ")), ("validity", true), "{text}");
+    assert_eq!((kind, text.starts_with("Validity: ")), (FindingKind::Validity, true), "{text}");
     assert!(text.contains(&problem.expect("a quarter is lost")), "{text}");
     let ((kind, text), problem) = failing(&|_| true);
-    assert_eq!((kind.as_str(), problem.is_some()), ("not-measurable", true), "{text}");
+    assert_eq!((kind, problem.is_some()), (FindingKind::Nothing, true), "{text}");
     assert!(text.starts_with("Nothing can be said: "), "{text}");
 }

@@ -1,19 +1,12 @@
 //! Kinds of workload: what a report asks of each.
 
-use crate::Facts;
-use crate::parts::Parts;
+use crate::{Facts, Finding, FindingKind};
 use threadwise_document::chart::ChartWords;
 use threadwise_document::{Fact, Prose, Section, numbers};
-use threadwise_study::workload::Nouns;
 use threadwise_study::{Design, Study};
 
 /// A kind of workload. Every kind fills the same places of a report, so that all are read in the same way.
 pub trait Kind: Sync {
-    /// Its words for its work.
-    fn nouns(&self, study: &Study) -> Nouns {
-        study.workload.known().nouns
-    }
-
     /// A metric's name as people and programs read it.
     fn metric_name(&self, _study: &Study, metric: &str) -> String {
         metric.to_owned()
@@ -66,7 +59,12 @@ pub trait Kind: Sync {
     }
 
     /// Its findings, in the places of a verdict.
-    fn findings(&self, facts: &Facts<'_>) -> Parts;
+    fn findings(&self, facts: &Facts<'_>) -> Vec<Finding>;
+
+    /// The kind of the finding that answers the study's question; `None`: the first answer.
+    fn lead(&self, _facts: &Facts<'_>) -> Option<FindingKind> {
+        None
+    }
 
     /// The sections that answer its question: they come first.
     fn answers(&self, facts: &Facts<'_>) -> Vec<Section>;

@@ -15,7 +15,7 @@ use crate::estimate::{
     Rule, THROUGHPUT, family_alpha, judge, latest_attempts, paired, paired_difference, standard_error,
 };
 use crate::words::{finding, share};
-use crate::{Analysis, Direction, Estimate, Facts, Finding, Ratio};
+use crate::{Analysis, Direction, Estimate, Facts, Finding, FindingKind, Ratio};
 use serde::Serialize;
 use threadwise_document::{Block, Cell, Column, Prose, Says, Section, Table, numbers, prose};
 use threadwise_statistics::{MeanEstimate, MergedLatency, t_quantile};
@@ -325,7 +325,7 @@ fn disagreement(facts: &Facts<'_>, long: &LongWindows) -> Option<Finding> {
         text.push(prose!(" (and for {} more)", numbers::counted(more, "treatment")));
     }
     text.push("; events longer than a slice are in the long windows alone.");
-    Some(finding("long-windows", text, &[&largest.treatment]))
+    Some(finding(FindingKind::LongWindows, text, &[&largest.treatment]))
 }
 
 /// Long steps of the treatment whose sessions spent most of their time in steps longer than a slice, if that is more
@@ -349,7 +349,7 @@ fn met(facts: &Facts<'_>, long: &LongWindows) -> Option<Finding> {
         text.push(prose!(" (and so did those of {} more)", more));
     }
     text.push(".");
-    Some(finding("stalls", text, &[&most.treatment]))
+    Some(finding(FindingKind::Stalls, text, &[&most.treatment]))
 }
 
 fn time(ns: u64) -> Prose {

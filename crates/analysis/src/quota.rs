@@ -2,7 +2,7 @@
 
 use crate::estimate::THROUGHPUT;
 use crate::words::{count_of, finding, judged};
-use crate::{Estimate, Facts, Finding, Interval, TreatmentSummary};
+use crate::{Estimate, Facts, Finding, FindingKind, Interval, TreatmentSummary};
 use threadwise_document::{Block, Cell, Column, Prose, Section, numbers, prose};
 use threadwise_study::Quota;
 
@@ -84,7 +84,7 @@ pub fn finding_of(facts: &Facts<'_>) -> Option<Finding> {
     let stopped = beyond(facts);
     let Some(least) = stopped.iter().min_by_key(|summary| summary.sessions) else {
         text.push(prose!(" No treatment was stopped."));
-        return Some(finding("quota", text, &[]));
+        return Some(finding(FindingKind::Quota, text, &[]));
     };
     let name = facts.label(&least.name, &least.group);
     text.push(prose!(" Above it, {} ({}) was stopped", name, count_of(least.sessions as usize, "session")));
@@ -98,7 +98,7 @@ pub fn finding_of(facts: &Facts<'_>) -> Option<Finding> {
     let whole = facts.throughput().find(|one| one.kind == "quota" && one.treatment == least.name);
     text.push(whole.map(|whole| on_whole(facts, &quota, whole)).unwrap_or_default());
     let evidence: Vec<&str> = whole.map(|whole| whole.name.as_str()).into_iter().collect();
-    Some(finding("quota", text, &evidence))
+    Some(finding(FindingKind::Quota, text, &evidence))
 }
 
 /// What fits, by the quota's own size: runs within it that were stopped are invalid.

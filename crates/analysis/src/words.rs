@@ -1,7 +1,7 @@
 //! Parts of findings: the answer to a ratio, lists, evidence.
 
 use crate::estimate::{Fastest, Guess};
-use crate::{Answer, Estimate, Finding, Interval, Ratio};
+use crate::{Answer, Estimate, Finding, FindingKind, Interval, Ratio};
 use threadwise_document::{Class, Prose, numbers, prose};
 
 /// A ratio with the answer to it.
@@ -144,14 +144,14 @@ pub fn limited(clauses: impl IntoIterator<Item = Prose>, most: usize) -> Option<
 }
 
 /// Puts a finding together; `evidence` names estimates or treatments.
-pub fn finding(kind: &str, line: impl Into<Prose>, evidence: &[&str]) -> Finding {
+pub fn finding(kind: FindingKind, line: impl Into<Prose>, evidence: &[&str]) -> Finding {
     let mut names: Vec<String> = Vec::new();
     for name in evidence {
         if !names.iter().any(|known| known == name) {
             names.push((*name).to_owned());
         }
     }
-    Finding { kind: kind.to_owned(), line: line.into(), evidence: names }
+    Finding { kind, line: line.into(), evidence: names }
 }
 
 /// Most treatments that are named as possibly the best.

@@ -7,6 +7,7 @@
 pub mod advice;
 pub mod chart;
 pub mod estimate;
+pub mod finding;
 pub mod numbers;
 pub mod prose;
 pub mod screen;
@@ -16,12 +17,12 @@ pub mod table;
 pub use advice::{Advice, Paste};
 pub use chart::{Chart, Figure};
 pub use estimate::{Answer, Direction, Interval, Mark, Ratio, Says};
+pub use finding::{Finding, FindingKind};
 pub use prose::{Class, Prose, Span};
 pub use screen::Screen;
 pub use strip::Strip;
 pub use table::{Cell, Column, ColumnOf, Narrow, Row, Shown, Table};
 
-use serde::Serialize;
 use threadwise_machine::{CpuSet, Topology};
 
 /// A report.
@@ -49,25 +50,6 @@ pub struct Document {
     pub footer: String,
     /// Data shared by all charts.
     pub charts: chart::Shared,
-}
-
-/// One finding of a verdict.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Finding {
-    /// `machine`, `looks` (where slices ran), `drift`, `clock`, `why` (what moves with a ratio), `scaling`, `smt-yield`, `capacity`, `packages`, `one-cpu`, `sweep`, `asked` (the study's own
-    /// comparisons), `long-windows` (they disagree with slices), `stalls`, `elapsed`, `waits`, `locks`, `client-cpu`, `not-measurable`, `validity`, `trust`, `scope`, `advice`,
-    /// `simulated`, `emulated`; of queries `data-size`, `queries-total`, `fastest`, `queries-range`, `plan-change`, `core-seconds`, `dop-step`,
-    /// `smt-dop`, `both-threads`, `plateau`, `outlier`; of a command `command`, `metric`, `cost`; of a work list
-    /// `worklist`, `jobs-step`, `smt-whole`, `idle-tail`, `schedule`; of an index `lock-threads`, `lock-cores`; of parallel scans
-    /// `parallel-workers`; of a probe `probe-sharing`, `probe-latency`,
-    /// `probe-neighbour`, `probe-clock`, `probe-gap`, `probe-emulated`; of studies side by side `caution`, `change` (whether something changed); of a
-    /// fleet `fleet-between`, `fleet-kind`, `fleet-rate`, `fleet-machine`, `fleet-advice`, `absent`.
-    pub kind: String,
-    /// One line, figures with their intervals.
-    #[serde(rename = "text")]
-    pub line: Prose,
-    /// Names of the estimates or treatments that it is based on.
-    pub evidence: Vec<String>,
 }
 
 /// A figure with its name.
@@ -173,13 +155,6 @@ pub enum Difference {
     New,
     /// It only moves rows.
     Moves,
-}
-
-impl Finding {
-    /// Its line as plain text, commands between backticks.
-    pub fn text(&self) -> String {
-        self.line.to_string()
-    }
 }
 
 impl Document {

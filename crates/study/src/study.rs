@@ -7,6 +7,8 @@ use threadwise_machine::{Memory, Pin, Placement, Topology};
 
 use crate::engine::{self, Properties, URL};
 use crate::instance::CACHE;
+use crate::tpch::Test;
+use crate::workload::{Nouns, QUERIES_IN_TURN};
 use crate::{Arm, External, Instance, Options, Quota, SmtWay, Workload, arm, tpch, warmup};
 
 /// A study with its treatments resolved for one machine.
@@ -162,6 +164,18 @@ pub const MARGIN: f64 = 0.03;
 pub const MIN_BLOCKS: u32 = 8;
 
 impl Study {
+    /// Words for its work.
+    pub fn nouns(&self) -> Nouns {
+        if self.has_queries_in_turn() { QUERIES_IN_TURN } else { self.workload.known().nouns }
+    }
+
+    /// Whether its queries take turns one by one, so that its throughput is a geometric mean over queries rather than
+    /// the number that end in an hour.
+    pub fn has_queries_in_turn(&self) -> bool {
+        self.workload == Workload::Tpch
+            && self.treatments.first().is_none_or(|first| tpch::test(&first.options) == Test::Power)
+    }
+
     /// The treatment of this name and its index.
     pub fn treatment(&self, name: &str) -> Option<(usize, &Treatment)> {
         self.treatments.iter().enumerate().find(|(_, treatment)| treatment.name == name)

@@ -117,6 +117,10 @@ const QUERIES: Nouns = Nouns {
     ..ROWS
 };
 
+/// Throughput of queries that take turns is a geometric mean over them.
+pub(crate) const QUERIES_IN_TURN: Nouns =
+    Nouns { rate: "queries/s (geo. mean)", rate_in_full: "Queries per second (geometric mean)", ..QUERIES };
+
 const TRANSACTIONS: Nouns = Nouns {
     rate: "transactions/s",
     rate_in_full: "Transactions per second",

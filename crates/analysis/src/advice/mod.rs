@@ -13,6 +13,7 @@ pub(crate) use sessions::most_within;
 pub use sessions::{keep, to_use};
 
 use crate::Facts;
+use crate::FindingKind;
 use crate::choices::{Axis, Choice};
 use crate::cost;
 use crate::words::{finding, probability};
@@ -36,7 +37,11 @@ pub fn advice(facts: &Facts<'_>) -> Vec<Advice> {
 /// Advice as findings of a verdict.
 pub(crate) fn findings(advice: &[Advice]) -> Vec<Finding> {
     let line = |one: &Advice| {
-        finding("advice", one.line.clone(), &one.evidence.iter().map(String::as_str).collect::<Vec<_>>())
+        finding(
+            FindingKind::Advice,
+            one.line.clone(),
+            &one.evidence.iter().map(String::as_str).collect::<Vec<_>>(),
+        )
     };
     // What the user asked for is never left out.
     let (cost, rest): (Vec<&Advice>, Vec<&Advice>) = advice.iter().partition(|one| one.about == "cost");

@@ -65,7 +65,7 @@ fn quantity<'a>(analysis: &'a Analysis, metric: &str) -> &'a Quantity {
 fn said(runs: &[Run]) -> Option<String> {
     let (study, analysis, topology) = (made(), analysed(runs), Topology::default());
     let findings = verdict(&Facts { runs, ..Facts::new(&study, &topology, &analysis) });
-    findings.into_iter().find(|one| one.kind == "why").map(|one| one.text())
+    findings.into_iter().find(|one| one.kind == FindingKind::Why).map(|one| one.text())
 }
 
 fn close(got: f64, wanted: f64) {

@@ -3,6 +3,7 @@
 mod fixed_time;
 
 use super::*;
+use crate::FindingKind;
 use crate::estimate::Alarm;
 use crate::fixtures::{comparison, cpu_times, machine, study};
 use crate::{Answer, Direction, Estimate, Finding, analyse_on, plain_verdict, reached};
@@ -105,7 +106,7 @@ fn find<'a>(analysis: &'a Analysis, metric: &str) -> &'a Estimate {
     found.unwrap_or_else(|| panic!("no ratio of {metric}"))
 }
 
-fn of_kind(findings: &[Finding], kind: &str) -> Vec<String> {
+fn of_kind(findings: &[Finding], kind: FindingKind) -> Vec<String> {
     findings.iter().filter(|finding| finding.kind == kind).map(Finding::text).collect()
 }
 
@@ -215,7 +216,7 @@ fn after_failures_and_zeros_more_blocks_are_not_what_helps() {
     let topology = machine(1, 2, 1);
     let scope = |study: &Study, runs: &[Run]| {
         let findings = plain_verdict(study, &topology, &analyse_on(study, Some(&topology), runs, 1.0));
-        of_kind(&findings, "scope")[0].clone()
+        of_kind(&findings, FindingKind::Scope)[0].clone()
     };
     let (mut study, mut runs) = story(8);
     for treatment in &mut study.treatments {
@@ -276,7 +277,7 @@ fn one_block_has_values_and_no_interval() {
     );
     let topology = machine(1, 2, 1);
     let findings = plain_verdict(&study, &topology, &analysis);
-    let headline = &of_kind(&findings, "command")[0];
+    let headline = &of_kind(&findings, FindingKind::Command)[0];
     assert!(headline.contains("(1 block, no interval)") && !headline.contains("better"), "{headline}");
     assert!(!reached(&analysis, 10.0));
 }
@@ -407,7 +408,7 @@ fn cpu_of_a_fixed_time_is_that_of_a_transaction_with_the_servers() {
     let topology = machine(1, 2, 1);
     let look = |runs: &[Run]| {
         let analysis = analyse_on(&study, Some(&topology), runs, 1.0);
-        let cost = of_kind(&plain_verdict(&study, &topology, &analysis), "cost")[0].clone();
+        let cost = of_kind(&plain_verdict(&study, &topology, &analysis), FindingKind::Cost)[0].clone();
         (analysis, cost)
     };
     let (analysis, cost) = look(&runs);
@@ -459,7 +460,7 @@ fn more_cpu_is_not_worse_where_nobody_knows_what_was_done() {
         !analysis.estimates.iter().any(|estimate| [CPU, CPU_PER_UNIT].contains(&estimate.metric.as_str()))
     );
     let findings = plain_verdict(&study, &topology, &analysis);
-    let cost = &of_kind(&findings, "cost")[0];
+    let cost = &of_kind(&findings, FindingKind::Cost)[0];
     assert!(
         cost.starts_with("Logical CPUs kept busy, server included: 0.76 of 1 on A; 1.53 of 2 on T."),
         "{cost}"
@@ -498,7 +499,7 @@ fn a_command_that_uses_one_cpu_is_reported_so() {
     let topology = machine(1, 2, 1);
     let look = |runs: &[Run]| {
         let findings = plain_verdict(&study, &topology, &analyse_on(&study, Some(&topology), runs, 1.0));
-        of_kind(&findings, "cost")[0].clone()
+        of_kind(&findings, FindingKind::Cost)[0].clone()
     };
     let cost = look(&runs);
     assert!(cost.contains("No placement kept more than 0.98 logical CPUs busy"), "{cost}");
@@ -511,9 +512,12 @@ fn a_command_that_uses_one_cpu_is_reported_so() {
     // Without a comparison there is still something to tell.
     let alone = commands(&[], &[]);
     let findings = plain_verdict(&alone, &topology, &analyse_on(&alone, Some(&topology), &runs, 1.0));
-    assert_eq!(of_kind(&findings, "command"), ["Elapsed: 9.999 s [9.987, 10.011] on A (one-cpu)."]);
+    assert_eq!(
+        of_kind(&findings, FindingKind::Command),
+        ["Elapsed: 9.999 s [9.987, 10.011] on A (one-cpu)."]
+    );
     let nothing = plain_verdict(&study, &topology, &analyse_on(&study, Some(&topology), &[], 1.0));
-    assert!(of_kind(&nothing, "not-measurable")[0].starts_with("Nothing can be said"), "{nothing:?}");
+    assert!(of_kind(&nothing, FindingKind::Nothing)[0].starts_with("Nothing can be said"), "{nothing:?}");
 }
 
 /// How many of so many studies of nothing find an effect: four metrics, elapsed, CPU and two comparisons, all noise. Any
@@ -564,5 +568,5 @@ mod lab_simulations {
 #[test]
 fn the_first_line_is_validity_or_the_answer() {
     let (study, runs) = story(8);
-    crate::fixtures::assert_leads(&study, &machine(1, 2, 1), &runs, "command");
+    crate::fixtures::assert_leads(&study, &machine(1, 2, 1), &runs, FindingKind::Command);
 }

@@ -11,7 +11,7 @@
 use super::aspects::{Aspect, apart, machines_differ, once};
 use crate::commands::direction;
 use crate::estimate::{Rule, THROUGHPUT, judge};
-use crate::{Direction, Facts, Interval, Ratio, UNTIL_LEVEL_SHARE, kinds};
+use crate::{Direction, Facts, Interval, Ratio, UNTIL_LEVEL_SHARE};
 use serde::Serialize;
 use threadwise_document::{Block, Cell, Column, Section, Table, numbers, prose};
 use threadwise_statistics::{MeanEstimate, t_quantile, welch_of};
@@ -49,7 +49,7 @@ impl Quantity {
             };
             return commands.quantities.iter().map(one).collect();
         }
-        let rate = kinds::of(facts.study).nouns(facts.study).rate;
+        let rate = facts.study.nouns().rate;
         let one = |(metric, name, direction): (&str, &str, Direction)| Self {
             metric: metric.to_owned(),
             name: if metric == THROUGHPUT { rate } else { name }.to_owned(),

@@ -1,6 +1,7 @@
 //! A machine of two packages with turbo, with figures worked by hand.
 
 use super::*;
+use crate::FindingKind;
 use crate::fixtures::{cpu_times, machine, run, study};
 use crate::{Facts, analyse_on, document, verdict};
 use threadwise_document::Block;
@@ -103,7 +104,7 @@ fn said(mhz: impl Fn(&str, u32) -> f64) -> Option<String> {
     let runs = runs(8, mhz);
     let analysis = analyse_on(&study, Some(&topology), &runs, 1.0);
     let findings = verdict(&Facts { runs: &runs, ..Facts::new(&study, &topology, &analysis) });
-    findings.into_iter().find(|one| one.kind == "clock").map(|one| one.text())
+    findings.into_iter().find(|one| one.kind == FindingKind::Clock).map(|one| one.text())
 }
 
 #[test]

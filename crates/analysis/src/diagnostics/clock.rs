@@ -4,15 +4,19 @@
 //! docs/METHODOLOGY.md, "Clock and power of each treatment".
 
 use super::found::Found;
-use super::row::{Case, Diagnostic};
 use crate::estimate::sides::Sides;
 use crate::estimate::{Digest, paired};
+use crate::question::{Case, Question};
 use crate::words::{finding, limited};
-use crate::{Estimate, Facts, Finding, Ratio};
+use crate::{Estimate, Facts, Finding, FindingKind, Ratio};
 use threadwise_document::numbers::percent;
 use threadwise_document::prose;
 
-pub(super) const CLOCK: Diagnostic = Diagnostic { finding: said, ..Diagnostic::new("clock", ask) };
+pub(crate) const CLOCK: Question = Question {
+    ask,
+    findings: |facts| facts.of_question("clock", said).into_iter().collect(),
+    ..Question::new("clock")
+};
 
 /// Most comparisons in the sentence.
 const MAX_SHOWN: usize = 3;
@@ -68,5 +72,5 @@ fn said(facts: &Facts<'_>, found: &Found) -> Option<Finding> {
         });
         (prose!("Clock of the busy logical CPUs: {}.", limited(clauses, MAX_SHOWN)?), named(&different))
     };
-    Some(finding("clock", text, &names.iter().map(String::as_str).collect::<Vec<_>>()))
+    Some(finding(FindingKind::Clock, text, &names.iter().map(String::as_str).collect::<Vec<_>>()))
 }

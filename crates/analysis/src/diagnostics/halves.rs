@@ -6,17 +6,21 @@
 //! (`estimate::judge`; docs/METHODOLOGY.md, "Warm-up and halves of slices").
 
 use super::found::Found;
-use super::row::{Case, Diagnostic};
 use crate::estimate::sides::Sides;
 use crate::estimate::{Halves, Observed, ObservedBlock, Work, block_difference, largest, paired};
+use crate::question::{Case, Question};
 use crate::warmups::TreatmentWarmup;
 use crate::words::{changed, faster_or_slower, finding};
-use crate::{Estimate, Facts, Finding, Ratio};
+use crate::{Estimate, Facts, Finding, FindingKind, Ratio};
 use threadwise_document::{Prose, numbers, prose};
 use threadwise_study::Study;
 
-pub(super) const HALVES: Diagnostic =
-    Diagnostic { finding: too_short, method: paragraph, ..Diagnostic::new("halves", ask) };
+pub(crate) const HALVES: Question = Question {
+    ask,
+    findings: |facts| facts.of_question("halves", too_short).into_iter().collect(),
+    method: |facts| facts.of_question("halves", paragraph),
+    ..Question::new("halves")
+};
 
 /// Least advised warm-up, milliseconds.
 const LEAST_ADVISED_MS: u64 = 30;
@@ -137,7 +141,7 @@ fn too_short(facts: &Facts<'_>, found: &Found) -> Option<Finding> {
     let warmup_ns = facts.study.design.rewarm_ns.or(measured_ns).unwrap_or(0);
     let advised_ms = (LONGER * warmup_ns.div_ceil(1_000_000)).max(LEAST_ADVISED_MS);
     text.push(prose!(". Use {}.", Prose::command(format!("--rewarm {advised_ms}ms"))));
-    Some(finding("warm-up", text, &[&largest.treatment]))
+    Some(finding(FindingKind::WarmUp, text, &[&largest.treatment]))
 }
 
 #[cfg(test)]

@@ -3,17 +3,21 @@
 //! One family for all groups of treatments; the method is in `neighbours::cost` and docs/METHODOLOGY.md, "Neighbours".
 
 use super::found::Found;
-use super::row::{Case, Diagnostic};
 use crate::estimate::{Rule, judge, together};
 use crate::looks::states::LookedAt;
 use crate::neighbours::{self, Observations, PairFound, cost, observations, pairs};
+use crate::question::{Case, Question};
 use crate::words::finding;
-use crate::{Answer, Direction, Estimate, Facts, Finding, Interval, Ratio};
+use crate::{Answer, Direction, Estimate, Facts, Finding, FindingKind, Interval, Ratio};
 use threadwise_document::{Prose, prose};
 use threadwise_statistics::MeanEstimate;
 
-pub(crate) const NEIGHBOURS: Diagnostic =
-    Diagnostic { finding: cost_finding, method: paragraph, ..Diagnostic::new("neighbours", ask) };
+pub(crate) const NEIGHBOURS: Question = Question {
+    ask,
+    findings: |facts| facts.of_question("neighbours", cost_finding).into_iter().collect(),
+    method: |facts| facts.of_question("neighbours", paragraph),
+    ..Question::new("neighbours")
+};
 
 /// Names of estimates: what is left of a session's rate beside a neighbour, and likewise of the whole.
 pub(crate) const LEFT: &str = "left beside a neighbour";
@@ -206,7 +210,7 @@ pub(crate) fn groups_of<'f>(found: &'f Found, name: &str) -> Vec<&'f str> {
 fn cost_finding(facts: &Facts<'_>, found: &Found) -> Option<Finding> {
     let sentences: Vec<Prose> =
         cost_sentence(facts, found).into_iter().chain(pair_sentence(facts, found)).collect();
-    (!sentences.is_empty()).then(|| finding("neighbours", Prose::join(sentences, " "), &[]))
+    (!sentences.is_empty()).then(|| finding(FindingKind::Neighbours, Prose::join(sentences, " "), &[]))
 }
 
 /// What a core did that the host gave to two sessions.

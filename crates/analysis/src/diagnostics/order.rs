@@ -13,18 +13,22 @@ mod tests;
 pub use least_squares::{OrderedSlice, contrasts};
 
 use super::found::Found;
-use super::row::{Case, Diagnostic};
 use crate::estimate::sides::Sides;
 use crate::estimate::{Observed, ObservedBlock, Rule, largest, together};
+use crate::question::{Case, Question};
 use crate::words::{changed, faster_or_slower, finding, share};
-use crate::{Estimate, Facts, Finding, Ratio};
+use crate::{Estimate, Facts, Finding, FindingKind, Ratio};
 use std::collections::BTreeMap;
 use threadwise_document::{Prose, numbers, prose};
 use threadwise_statistics::MeanEstimate;
 use threadwise_study::{Run, Slice, Study, Workload};
 
-pub(super) const CARRY_OVER: Diagnostic =
-    Diagnostic { finding: carry_over, method: paragraph, ..Diagnostic::new("order", ask) };
+pub(crate) const CARRY_OVER: Question = Question {
+    ask,
+    findings: |facts| facts.of_question("order", carry_over).into_iter().collect(),
+    method: |facts| facts.of_question("order", paragraph),
+    ..Question::new("order")
+};
 
 /// Most treatments whose predecessors are tested: the work grows by their third power.
 const MOST_TREATMENTS: usize = 100;
@@ -258,5 +262,5 @@ fn carry_over(facts: &Facts<'_>, found: &Found) -> Option<Finding> {
         ),
     };
     text.push(prose!(". {}; rates contain it.", consequence));
-    Some(finding("carry-over", text, &[&largest.treatment]))
+    Some(finding(FindingKind::CarryOver, text, &[&largest.treatment]))
 }

@@ -7,17 +7,20 @@
 //! one family for all arms (`estimate::judge`; docs/METHODOLOGY.md, "Arms").
 
 use super::found::Found;
-use super::row::{Case, Diagnostic};
 use crate::estimate::{Work, paired};
+use crate::question::{Case, Question};
 use crate::words::finding;
-use crate::{Estimate, Facts, Finding, Ratio};
+use crate::{Estimate, Facts, Finding, FindingKind, Ratio};
 use std::collections::BTreeMap;
 use threadwise_document::{Prose, prose};
 use threadwise_statistics::mean;
 use threadwise_study::{Arm, Run, Study};
 
-pub(super) const SETTLING: Diagnostic =
-    Diagnostic { finding: left_behind, ..Diagnostic::new("settling", ask) };
+pub(crate) const SETTLING: Question = Question {
+    ask,
+    findings: |facts| facts.of_question("settling", left_behind).into_iter().collect(),
+    ..Question::new("settling")
+};
 
 /// A phase that began with a switch: for each treatment the first round's work and that of the others.
 pub type Phase = BTreeMap<usize, (Work, Work)>;
@@ -58,7 +61,7 @@ fn left_behind(facts: &Facts<'_>, found: &Found) -> Option<Finding> {
         &most.ratio.decisive().interval(),
         Prose::command(format!("--rounds {}", 2 * facts.study.design.rounds))
     );
-    Some(finding("settling", text, &[]))
+    Some(finding(FindingKind::Settling, text, &[]))
 }
 
 /// d of a block; `None` if no phase has a treatment with rows in its first round and later ones.

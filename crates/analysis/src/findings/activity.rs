@@ -5,7 +5,7 @@ use crate::Facts;
 use crate::activity::{Locks, MIN_SAMPLES, OTHER, RUNNING, WaitShare, Waits};
 use crate::spins::{EXPLAINED_SHARE, explained_at_most};
 use crate::words::{finding, limited};
-use crate::{Finding, Ratio, TreatmentSummary};
+use crate::{Finding, FindingKind, Ratio, TreatmentSummary};
 use threadwise_document::numbers::{counted, percent, set_percent};
 use threadwise_document::{Prose, prose};
 use threadwise_study::Role;
@@ -52,7 +52,7 @@ fn elapsed(facts: &Facts<'_>) -> Option<Finding> {
         false => "",
     };
     let text = prose!("Fixed work, elapsed: {}.{}", clauses, tail);
-    Some(finding("elapsed", text, &names(&known)))
+    Some(finding(FindingKind::Elapsed, text, &names(&known)))
 }
 
 /// The longest waits, and what changed against the baseline.
@@ -68,7 +68,7 @@ fn waits(facts: &Facts<'_>, max_shown: usize) -> Option<Finding> {
             most.samples,
             counted(most.blocks as usize, "block")
         );
-        return Some(finding("waits", text, &[]));
+        return Some(finding(FindingKind::Waits, text, &[]));
     }
     let enough: Vec<(&TreatmentSummary, &Waits)> =
         sampled.iter().copied().filter(|(_, waits)| waits.enough).collect();
@@ -87,7 +87,7 @@ fn waits(facts: &Facts<'_>, max_shown: usize) -> Option<Finding> {
     if few > 0 {
         sentences.push(prose!("Too few samples: {}.", counted(few, "treatment")));
     }
-    Some(finding("waits", Prose::join(sentences, " "), &names(&evidence)))
+    Some(finding(FindingKind::Waits, Prose::join(sentences, " "), &names(&evidence)))
 }
 
 fn against_baseline(changed: Option<Prose>) -> Prose {
@@ -181,7 +181,7 @@ fn locks(facts: &Facts<'_>) -> Option<Finding> {
         text.push(prose!(" Cycles per spin: unknown, {}.", &locks.clock));
     }
     let evidence: Vec<&TreatmentSummary> = counted.iter().map(|(summary, _)| *summary).collect();
-    Some(finding("locks", text, &names(&evidence)))
+    Some(finding(FindingKind::Locks, text, &names(&evidence)))
 }
 
 /// A treatment whose spins grew and that lost much more than they can have cost, by the upper ends of both intervals,
@@ -228,7 +228,7 @@ fn client(facts: &Facts<'_>) -> Option<Finding> {
         counted(shares.len(), "treatment"),
         &summary.name
     );
-    Some(finding("client-cpu", text, &[&summary.name]))
+    Some(finding(FindingKind::ClientCpu, text, &[&summary.name]))
 }
 
 fn measured<'a>(facts: &Facts<'a>) -> impl Iterator<Item = &'a TreatmentSummary> + use<'a> {

@@ -3,7 +3,7 @@
 use crate::looks::states::State;
 use crate::looks::{Coverage, Looks};
 use crate::words::{self, finding};
-use crate::{Finding, Interval};
+use crate::{Finding, FindingKind, Interval};
 use threadwise_document::numbers::{grouped, most_percent};
 use threadwise_document::{Prose, prose};
 use threadwise_study::Moment;
@@ -23,7 +23,7 @@ pub fn looks(looks: &Looks, windows: &str) -> Finding {
     if looks.counted() == 0 {
         let none =
             prose!("Where {} ran is unknown: no look was taken {} them.", windows, looks.moment.word());
-        return finding("looks", none, &[]);
+        return finding(FindingKind::Looks, none, &[]);
     }
     let share_of = |state: State| looks.share(state).map_or(0.0, |share| share.mean);
     let is_short = share_of(State::Clear) >= CLEAR_SHARE;
@@ -61,7 +61,7 @@ pub fn looks(looks: &Looks, windows: &str) -> Finding {
         true => " The cores have second threads, which this system does not show and others use.",
         false => "",
     };
-    finding("looks", prose!("{}.{}", Prose::join(clauses, "; ").capital(), hidden), &[])
+    finding(FindingKind::Looks, prose!("{}.{}", Prose::join(clauses, "; ").capital(), hidden), &[])
 }
 
 /// Whether neighbours show that cores have second threads which the system does not declare.

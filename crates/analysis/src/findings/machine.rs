@@ -1,8 +1,8 @@
 //! The machine in one line, as the operating system declares it and as measured.
 
-use crate::Finding;
 use crate::hardware::Hardware;
 use crate::words::finding;
+use crate::{Finding, FindingKind};
 use std::collections::BTreeSet;
 use threadwise_document::numbers::counted;
 use threadwise_document::prose;
@@ -29,13 +29,13 @@ pub fn machine(topology: &Topology, hardware: Option<&Hardware>) -> Finding {
     parts.extend(kept_from_us(topology));
     let measured = hardware.map(|hardware| prose!("; measured: {}", hardware.measured.clone()));
     let text = prose!("{} {}{}.", name, parts.join(", "), measured.unwrap_or_default());
-    finding("machine", text, &[])
+    finding(FindingKind::Machine, text, &[])
 }
 
 /// Warns that no figure describes a machine if a program computes what the processor does.
 pub fn emulated(topology: &Topology) -> Option<Finding> {
     let text = "EMULATED: QEMU computes what the processor does; no time, rate or ratio here describes a real machine";
-    topology.identity.is_emulated().then(|| finding("emulated", text, &[]))
+    topology.identity.is_emulated().then(|| finding(FindingKind::Emulated, text, &[]))
 }
 
 /// A guest of a named hypervisor, or of an unnamed one.

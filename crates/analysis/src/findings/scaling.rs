@@ -8,7 +8,7 @@ use crate::estimate::THROUGHPUT;
 use crate::groups::bare;
 use crate::shape::Shape;
 use crate::words::{change_decisive, finding, judged, judged_decisive, names};
-use crate::{Answer, Estimate, Finding};
+use crate::{Answer, Estimate, Finding, FindingKind};
 use threadwise_document::{Prose, numbers, prose};
 use threadwise_machine::Pin;
 use threadwise_study::workload::Nouns;
@@ -31,7 +31,7 @@ pub fn two_cores(facts: &Facts<'_>, nouns: &Nouns) -> Option<Finding> {
         prose!("{} of two sessions on two cores against {}: {}.", numbers::capital(nouns.noun), alone, text)
     };
     text.push(better_than_linear(facts, nouns).unwrap_or_default());
-    Some(finding("scaling", text, &names(&found)))
+    Some(finding(FindingKind::Scaling, text, &names(&found)))
 }
 
 /// Two sessions with more than twice the throughput of one: a reader would doubt the figure, so it is reported with the
@@ -64,7 +64,7 @@ pub fn one_cpu(facts: &Facts<'_>, is_all: bool) -> Option<Finding> {
     let text = by_group(facts, |group| Some(shown(ratio_of(group)?)))?;
     let alone = facts.alone("one alone");
     let text = prose!("Two sessions taking turns on one logical CPU against {}: {}.", alone, text);
-    Some(finding("one-cpu", text, &names(&found)))
+    Some(finding(FindingKind::OneCpu, text, &names(&found)))
 }
 
 /// Most treatments of a group in [`others`].
@@ -94,7 +94,7 @@ pub fn others(facts: &Facts<'_>, sweeps: &[Sweep<'_>]) -> Option<Finding> {
     let found: Vec<&Estimate> =
         groups.iter().flat_map(|group| ratios(group)).map(|(_, estimate)| estimate).collect();
     let text = prose!("Against {}: {}.", facts.alone("one session alone"), text);
-    Some(finding("scaling", text, &names(&found)))
+    Some(finding(FindingKind::Scaling, text, &names(&found)))
 }
 
 /// Whether no other finding reports a treatment: it has no known shape, or is the second of its shape in its group, or
@@ -145,7 +145,7 @@ pub fn packages(facts: &Facts<'_>) -> Option<Finding> {
         ""
     };
     let text = prose!("Two sessions on two packages against two cores of one: {}.{}", text, numa);
-    Some(finding("packages", text, &names(&found)))
+    Some(finding(FindingKind::Packages, text, &names(&found)))
 }
 
 fn between_packages<'a>(facts: &Facts<'a>, group: &str) -> Option<&'a Estimate> {
@@ -185,5 +185,5 @@ pub fn asked(facts: &Facts<'_>) -> Option<Finding> {
         clauses.push(prose!("and {} more", asked.len() - MAX_ASKED));
     }
     let text = prose!("As asked: {}.", Prose::join(clauses, "; "));
-    (!asked.is_empty()).then(|| finding("asked", text, &names(&asked)))
+    (!asked.is_empty()).then(|| finding(FindingKind::Asked, text, &names(&asked)))
 }

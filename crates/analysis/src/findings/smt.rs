@@ -10,7 +10,7 @@ use crate::choices::Choice;
 use crate::estimate::THROUGHPUT;
 use crate::shape::Shape;
 use crate::words::{change, finding, judged, names, share};
-use crate::{Estimate, Finding, Interval, Ratio};
+use crate::{Estimate, Finding, FindingKind, Interval, Ratio};
 use threadwise_document::{Prose, prose};
 use threadwise_study::workload::Nouns;
 use threadwise_study::{Treatment, Workload};
@@ -41,7 +41,7 @@ pub fn smt_yield(facts: &Facts<'_>, nouns: &Nouns) -> Finding {
             facts.shapes(group, Shape::SameCore, Shape::Alone, THROUGHPUT)
         })));
     }
-    finding("smt-yield", text, &evidence)
+    finding(FindingKind::SmtYield, text, &evidence)
 }
 
 /// Busy share of its logical CPUs from which a treatment of writes shows what "50% busy" leaves.
@@ -66,7 +66,7 @@ pub fn half_busy(facts: &Facts<'_>) -> Option<Finding> {
         Some(prose!("{} of what {} did", &Interval { mean, low, high, unit: "share".to_owned() }, scope))
     })?;
     let text = prose!("With one sibling of each core busy, \"50% busy\" is: {}.", text);
-    Some(finding("capacity", text, &names(&found)))
+    Some(finding(FindingKind::Capacity, text, &names(&found)))
 }
 
 /// The ratio of both threads to one of a choice.
@@ -121,7 +121,7 @@ pub fn not_measured(facts: &Facts<'_>) -> Finding {
             true => "SMT yield: not measured, no block has usable runs of both sides.",
             false => "SMT yield: not part of this study, although the machine has cores with siblings.",
         };
-        return finding("not-measurable", text, &[]);
+        return finding(FindingKind::NotMeasurable, text, &[]);
     } else if declares_siblings(topology) {
         "the machine has siblings, but they are not allowed"
     } else {
@@ -131,7 +131,7 @@ pub fn not_measured(facts: &Facts<'_>) -> Finding {
         }
     };
     let text = prose!("SMT yield: not measurable here ({}); that does not mean none.", why);
-    finding("not-measurable", text, &[])
+    finding(FindingKind::NotMeasurable, text, &[])
 }
 
 /// Share of siblings' busy time, for the trust line.

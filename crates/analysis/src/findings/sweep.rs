@@ -5,7 +5,7 @@ use crate::choices;
 use crate::estimate::THROUGHPUT;
 use crate::groups::group_words;
 use crate::words::{change_decisive, finding, judged_decisive};
-use crate::{Estimate, Finding, Ratio};
+use crate::{Estimate, Finding, FindingKind, Ratio};
 use threadwise_document::numbers::count_word;
 use threadwise_document::{Mark, Prose, prose};
 use threadwise_study::{Role, Treatment};
@@ -193,7 +193,7 @@ pub fn growth(facts: &Facts<'_>, sweeps: &[Sweep<'_>]) -> Option<Finding> {
     }
     let is_any = !sentences.is_empty();
     sentences.push("Intervals here are adjusted for all comparisons.".into());
-    is_any.then(|| finding("sweep", Prose::join(sentences, " "), &evidence))
+    is_any.then(|| finding(FindingKind::Sweep, Prose::join(sentences, " "), &evidence))
 }
 
 fn sentence(facts: &Facts<'_>, sweep: &Sweep<'_>, place: &str) -> Prose {

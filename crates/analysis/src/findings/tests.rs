@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::fixtures::{comparison, cpu_times, latency, machine, run, study};
-use crate::{Facts, Finding, analyse_on, kinds, plain_verdict, verdict};
+use crate::{Facts, Finding, FindingKind, analyse_on, kinds, plain_verdict, verdict};
 use threadwise_machine::Topology;
 use threadwise_study::engine::Properties;
 use threadwise_study::{OptionValue, Run, RunStatus, Study};
@@ -46,9 +46,9 @@ fn texts(findings: &[Finding]) -> Vec<String> {
     findings.iter().map(Finding::text).collect()
 }
 
-fn of_kind(findings: &[Finding], kind: &str) -> String {
+fn of_kind(findings: &[Finding], kind: FindingKind) -> String {
     let found = findings.iter().find(|finding| finding.kind == kind);
-    found.map_or_else(|| panic!("no {kind} in {findings:#?}"), Finding::text)
+    found.map_or_else(|| panic!("no {kind:?} in {findings:#?}"), Finding::text)
 }
 
 /// The small machine: two logical CPUs, no siblings, a sweep of 1, 2, 3.
@@ -82,7 +82,7 @@ fn a_small_guest_without_siblings() {
             "Scope: engine sqlite, workload logical-io, reads are rows read from the engine's cache, no writes. Left out: same-core and cross-package.",
         ]
     );
-    let sweep = findings.iter().find(|finding| finding.kind == "sweep").unwrap();
+    let sweep = findings.iter().find(|finding| finding.kind == FindingKind::Sweep).unwrap();
     assert_eq!(sweep.evidence, ["P : A+A'", "S3 : A+A'", "S3 : P"]);
 }
 
@@ -107,22 +107,22 @@ fn siblings_cost_each_session_something() {
     let topology = machine(1, 8, 2);
     let findings = plain_verdict(&study, &topology, &analyse_on(&study, Some(&topology), &all, 1.0));
     assert_eq!(
-        of_kind(&findings, "machine"),
+        of_kind(&findings, FindingKind::Machine),
         "Declared as 1 package x 8 cores x 2 threads, SMT on, 1 NUMA node."
     );
     assert_eq!(
-        of_kind(&findings, "smt-yield"),
+        of_kind(&findings, FindingKind::SmtYield),
         "SMT yield, two sessions on a core's two siblings against the same two on one of them: \
          1.00x [1.00, 1.00], the same within 3% inside L2; 1.27x [1.27, 1.27] beyond the LLC. \
          Each session against one alone: 0.50x [0.50, 0.50], CPU per read +57% [57, 57] inside L2; \
          0.63x [0.63, 0.64], CPU per read +57% [57, 57] beyond the LLC."
     );
     assert_eq!(
-        of_kind(&findings, "capacity"),
+        of_kind(&findings, FindingKind::Capacity),
         "With one sibling of each core busy, \"50% busy\" is: no yield is shown on one core, so the capacity left is unknown inside L2; 79% [79, 79] of what one core did beyond the LLC."
     );
-    assert!(of_kind(&findings, "scope").contains("data inside L2 and beyond the LLC"));
-    assert!(of_kind(&findings, "scope").ends_with("Next: `threadwise run session-sweep`."));
+    assert!(of_kind(&findings, FindingKind::Scope).contains("data inside L2 and beyond the LLC"));
+    assert!(of_kind(&findings, FindingKind::Scope).ends_with("Next: `threadwise run session-sweep`."));
 }
 
 #[test]
@@ -138,23 +138,23 @@ fn a_sweep_over_siblings_tells_latency_from_throughput() {
     let topology = machine(1, 4, 2);
     let findings = plain_verdict(&study, &topology, &analyse_on(&study, Some(&topology), &all, 1.0));
     assert_eq!(
-        of_kind(&findings, "scaling"),
+        of_kind(&findings, FindingKind::Scaling),
         "Two sessions on two cores do 1.95x [1.95, 1.95] one session's reads."
     );
-    assert!(of_kind(&findings, "sweep").starts_with(
+    assert!(of_kind(&findings, FindingKind::Sweep).starts_with(
         "Ten sessions add nothing to eight (0.98x [0.98, 0.98], a difference of less than 3%; 4.60x"
     ));
     assert_eq!(
-        of_kind(&findings, "advice"),
+        of_kind(&findings, FindingKind::Advice),
         "Busy sessions to run: eight (up to ten do as much), the fewest that are shown to be within 3% of the best of one to ten; 4.70x [4.69, 4.71] of one; \
          for latency four (p99 +60% [60, 60]); from ten on p99 is over twice that of one: 3.00x [3.00, 3.00]."
     );
     assert_eq!(
-        of_kind(&findings, "capacity"),
+        of_kind(&findings, FindingKind::Capacity),
         "With one sibling of each core busy, \"50% busy\" is: 81% [81, 81] of what all cores did."
     );
     assert_eq!(
-        of_kind(&findings, "not-measurable"),
+        of_kind(&findings, FindingKind::NotMeasurable),
         "SMT yield: not part of this study, although the machine has cores with siblings."
     );
 }
@@ -167,12 +167,12 @@ fn a_sweep_that_ends_too_early_asks_for_more() {
     let all = runs(8, &[("S2", 1.95), ("S4", 3.8)]);
     let findings = plain_verdict(&study, &topology, &analyse_on(&study, Some(&topology), &all, 1.0));
     assert_eq!(
-        of_kind(&findings, "sweep"),
+        of_kind(&findings, FindingKind::Sweep),
         "Throughput still grows at four sessions (3.80x [3.79, 3.81] of one), the largest number tested. \
          Intervals here are adjusted for all comparisons."
     );
     assert_eq!(
-        of_kind(&findings, "advice"),
+        of_kind(&findings, FindingKind::Advice),
         "Busy sessions to run: four or more, the largest number tested; 3.80x [3.79, 3.80] of one; more may do more, \
          so that there is no line to paste: measure with `--sessions 4,8`."
     );
@@ -195,11 +195,12 @@ fn a_sweep_of_one_group_names_it_and_may_pass_through_a_named_placement() {
     let topology = machine(2, 1, 1);
     let findings = plain_verdict(&study, &topology, &analyse_on(&study, Some(&topology), &all, 1.0));
     assert!(
-        of_kind(&findings, "sweep").starts_with("Three sessions beyond the LLC add nothing to two (1.00x"),
+        of_kind(&findings, FindingKind::Sweep)
+            .starts_with("Three sessions beyond the LLC add nothing to two (1.00x"),
         "{findings:?}"
     );
     assert_eq!(
-        of_kind(&findings, "advice"),
+        of_kind(&findings, FindingKind::Advice),
         "Busy sessions to run beyond the LLC: two (up to three do as much), the fewest that are shown to be within 3% of the best of one to three; \
          1.90x [1.90, 1.90] of one."
     );
@@ -213,7 +214,7 @@ fn two_packages() {
     let all = runs(8, &[("P", 1.95), ("X", 1.951)]);
     let findings = plain_verdict(&study, &topology, &analyse_on(&study, Some(&topology), &all, 1.0));
     assert_eq!(
-        of_kind(&findings, "packages"),
+        of_kind(&findings, FindingKind::Packages),
         "Two sessions on two packages against two cores of one: 1.00x [1.00, 1.00], the same within 3%. \
          Fewer NUMA nodes than packages are declared, so this says nothing about local and remote memory."
     );
@@ -229,7 +230,7 @@ fn that_most_blocks_are_flagged_says_what_that_means() {
         }
         let topology = machine(1, 2, 1);
         let analysis = analyse_on(&study, Some(&topology), &all, 1.0);
-        of_kind(&plain_verdict(&study, &topology, &analysis), "trust")
+        of_kind(&plain_verdict(&study, &topology, &analysis), FindingKind::Trust)
     };
     assert!(
         said(6).contains("; 6 blocks flagged (steal above 1%): trust ratios, not rates; enough"),
@@ -271,7 +272,7 @@ fn trust_tells_what_disturbed_and_what_is_open() {
     let analysis = analyse_on(&study, Some(&topology), &all, 1.0);
     let findings = plain_verdict(&study, &topology, &analysis);
     assert_eq!(
-        of_kind(&findings, "trust"),
+        of_kind(&findings, FindingKind::Trust),
         "Trust: noise floor ±0.2%; 8 blocks, 1 run failed, 2 runs excluded; steal 4.0%, at most 4.0% in a block; \
          other CPUs were busy 30%; 1 block flagged (steal above 1% or CPUs that the study left free busy above 10%): \
          trust ratios, not rates; enough to decide ±14% with this noise; ±3% needs 127 blocks (P : A+A'). Left out: \
@@ -282,7 +283,7 @@ fn trust_tells_what_disturbed_and_what_is_open() {
         "Validity: of 27 runs 1 failed and 2 were left out, more than a tenth. The rest is based on the other runs."
     );
     assert_eq!(
-        of_kind(&findings, "scaling"),
+        of_kind(&findings, FindingKind::Scaling),
         "Two sessions on two cores do 1.89x [1.72, 2.08] one session's reads.",
         "wide, and beyond the margin all the same"
     );
@@ -296,8 +297,8 @@ fn nothing_can_be_said() {
         let analysis = analyse_on(&study, Some(&topology), runs, 1.0);
         let findings = plain_verdict(&study, &topology, &analysis);
         assert_eq!(
-            findings.iter().map(|f| f.kind.as_str()).collect::<Vec<_>>(),
-            ["not-measurable", "machine", "scope"]
+            findings.iter().map(|f| f.kind).collect::<Vec<_>>(),
+            [FindingKind::Nothing, FindingKind::Machine, FindingKind::Scope]
         );
         findings[0].text()
     };
@@ -321,10 +322,10 @@ fn one_block_has_values_and_no_claims() {
     let topology = machine(1, 2, 1);
     let findings = plain_verdict(&study, &topology, &analyse_on(&study, Some(&topology), &first, 1.0));
     assert_eq!(
-        of_kind(&findings, "scaling"),
+        of_kind(&findings, FindingKind::Scaling),
         "Reads of two sessions on two cores against one session alone: 1.94x (1 block, no interval)."
     );
-    let trust = of_kind(&findings, "trust");
+    let trust = of_kind(&findings, FindingKind::Trust);
     assert!(
         trust.starts_with("Trust: noise floor unknown; 1 block, fewer than the 8 that a study needs"),
         "{trust}"
@@ -340,7 +341,7 @@ fn a_model_is_called_a_model_first() {
     let findings = plain_verdict(&study, &topology, &analyse_on(&study, Some(&topology), &runs, 1.0));
     assert_eq!(findings[0].text(), "SIMULATED: from a model, not from a machine");
     assert!(
-        of_kind(&findings, "scope")
+        of_kind(&findings, FindingKind::Scope)
             .ends_with("Next: `threadwise run`, on the machine that the answer is for.")
     );
 }
@@ -352,10 +353,10 @@ fn an_emulated_machine_is_called_one_first() {
     topology.identity.hypervisor = Some("QEMU TCG".to_owned());
     let analysis = analyse_on(&study, Some(&topology), &runs, 1.0);
     let findings = plain_verdict(&study, &topology, &analysis);
-    assert_eq!(findings[0].kind, "emulated", "{findings:#?}");
+    assert_eq!(findings[0].kind, FindingKind::Emulated, "{findings:#?}");
     topology.identity.hypervisor = Some("KVM".to_owned());
     let findings = plain_verdict(&study, &topology, &analysis);
-    assert!(!findings.iter().any(|finding| finding.kind == "emulated"));
+    assert!(!findings.iter().any(|finding| finding.kind == FindingKind::Emulated));
 }
 
 #[test]
@@ -364,7 +365,7 @@ fn why_there_is_no_yield() {
     let all = runs(8, &[("P", 1.9)]);
     let verdict_text = |topology: &Topology| {
         let analysis = analyse_on(&study, Some(topology), &all, 1.0);
-        of_kind(&plain_verdict(&study, topology, &analysis), "not-measurable")
+        of_kind(&plain_verdict(&study, topology, &analysis), FindingKind::NotMeasurable)
     };
     let mut bare = machine(1, 2, 1);
     assert!(verdict_text(&bare).contains("(no core has two logical CPUs); that does not mean none"));
@@ -384,7 +385,7 @@ fn updates_are_said() {
     study.treatments[0].options.insert("update_percent".to_owned(), OptionValue::Integer(20));
     let topology = machine(1, 2, 1);
     let findings = plain_verdict(&study, &topology, &analyse_on(&study, Some(&topology), &runs, 1.0));
-    assert!(of_kind(&findings, "scope").contains("with updates"));
+    assert!(of_kind(&findings, FindingKind::Scope).contains("with updates"));
 }
 
 #[test]
@@ -410,7 +411,7 @@ fn better_than_linear_is_said_and_not_explained() {
     let verdict_text = |ratio: f64| {
         let all = runs(8, &[("P", ratio)]);
         let findings = plain_verdict(&study, &topology, &analyse_on(&study, Some(&topology), &all, 1.0));
-        of_kind(&findings, "scaling")
+        of_kind(&findings, FindingKind::Scaling)
     };
     assert!(
         verdict_text(2.2).contains(" Better than linear: each session does 1.10x [1.10, 1.10] of one alone"),
@@ -423,14 +424,14 @@ fn better_than_linear_is_said_and_not_explained() {
 #[test]
 fn reads_and_inserts_lead_with_validity_or_the_answer() {
     let (study, runs) = small_study();
-    crate::fixtures::assert_leads(&study, &machine(1, 2, 1), &runs, "advice");
+    crate::fixtures::assert_leads(&study, &machine(1, 2, 1), &runs, FindingKind::Advice);
     let mut inserts = study.clone();
     inserts.workload = "insert".into();
-    crate::fixtures::assert_leads(&inserts, &machine(1, 2, 1), &runs, "advice");
+    crate::fixtures::assert_leads(&inserts, &machine(1, 2, 1), &runs, FindingKind::Advice);
     // A study that only sweeps is about the knee.
     let mut sweep = study;
     sweep.treatments.retain(|treatment| treatment.name != "O");
     sweep.comparisons.retain(|comparison| comparison.treatment != "O");
     let runs: Vec<Run> = runs.into_iter().filter(|run| run.treatment != "O").collect();
-    crate::fixtures::assert_leads(&sweep, &machine(1, 2, 1), &runs, "advice");
+    crate::fixtures::assert_leads(&sweep, &machine(1, 2, 1), &runs, FindingKind::Advice);
 }

@@ -12,11 +12,10 @@ use crate::estimate::{
 use crate::groups::{data_words, group_words, levels};
 use crate::hardware::Hardware;
 use crate::kind::Kind;
-use crate::parts::Parts;
 use crate::validity::{self, Counts};
 use crate::warmups::TreatmentWarmup;
 use crate::words::{finding, list, plus_minus, share, shortened};
-use crate::{Answer, Covariates, Estimate, Finding, TreatmentSummary};
+use crate::{Answer, Covariates, Estimate, Finding, FindingKind, TreatmentSummary};
 use std::collections::BTreeMap;
 use threadwise_document::numbers::{self, counted, set_percent};
 use threadwise_document::{Prose, prose};
@@ -66,7 +65,7 @@ pub fn trust(facts: &Facts<'_>) -> Finding {
     if !analysis.excluded_blocks.is_empty() {
         text.push(prose!(" Left out: {}.", shortened(&analysis.excluded_blocks)));
     }
-    finding("trust", text, &evidence)
+    finding(FindingKind::Trust, text, &evidence)
 }
 
 /// Warns that the system declares cores otherwise than they are: every placement is made from the declaration.
@@ -79,7 +78,7 @@ pub fn declared_wrongly(hardware: &Hardware) -> Option<Finding> {
          for everything below about cores and siblings.",
         hardware.wrong_cores_text()
     );
-    Some(finding("trust", text, &[]))
+    Some(finding(FindingKind::DeclaredWrongly, text, &[]))
 }
 
 /// What the notes say of a server that was not on its placement: not bound at all, or with memory from before.
@@ -104,18 +103,28 @@ pub fn not_placed(notes: &[Note]) -> Option<Finding> {
         .map(|(at, sentence)| if at == 0 { sentence } else { sentence.capital() })
         .collect();
     let is_any = !sentences.is_empty();
-    is_any.then(|| finding("trust", prose!("Trust: {}", Prose::join(sentences, " ")), &[]))
+    is_any.then(|| finding(FindingKind::NotPlaced, prose!("Trust: {}", Prose::join(sentences, " ")), &[]))
 }
 
 /// Warns that too many runs are missing, or all of a treatment.
 pub fn validity(facts: &Facts<'_>) -> Option<Finding> {
     let problem = validity::problem(facts.analysis)?;
-    Some(finding("validity", format!("Validity: {problem}. The rest is based on the other runs."), &[]))
+    Some(finding(
+        FindingKind::Validity,
+        format!("Validity: {problem}. The rest is based on the other runs."),
+        &[],
+    ))
 }
 
-/// Why nothing can be compared: then that is all of validity.
-pub fn nothing_found(facts: &Facts<'_>, kind: &dyn Kind) -> Parts {
-    Parts { validity: vec![nothing(facts, kind)], limits: vec![scope(facts, kind, &[])], ..Parts::default() }
+/// Why nothing can be compared: then that is all.
+pub fn nothing_found(facts: &Facts<'_>, kind: &dyn Kind) -> Vec<Finding> {
+    vec![nothing(facts, kind), scope(facts, kind, &[])]
+}
+
+/// Findings, how far to trust them, and their scope.
+pub fn with_trust(facts: &Facts<'_>, kind: &dyn Kind, mut found: Vec<Finding>) -> Vec<Finding> {
+    found.extend([trust(facts), scope(facts, kind, &[])]);
+    found
 }
 
 /// Nothing can be said, and why.
@@ -136,7 +145,7 @@ fn nothing(facts: &Facts<'_>, kind: &dyn Kind) -> Finding {
         let lines: Vec<String> = analysis.excluded_blocks.iter().map(|line| kind.reason(line)).collect();
         text.push(prose!(" Left out: {}.", shortened(&lines)));
     }
-    finding("not-measurable", text, &[])
+    finding(FindingKind::Nothing, text, &[])
 }
 
 /// Engine, workload, data, what is left out, what to run next.
@@ -155,7 +164,7 @@ pub fn scope(facts: &Facts<'_>, kind: &dyn Kind, sweeps: &[Sweep<'_>]) -> Findin
     if let Some(next) = next(facts, sweeps) {
         text.push(prose!(" Next: {}.", next));
     }
-    finding("scope", text, &[])
+    finding(FindingKind::Scope, text, &[])
 }
 
 /// The levels that groups differ in: `data inside L2 and beyond the LLC`, `with update_pct=0 and 20`.
@@ -527,7 +536,7 @@ pub fn alarm(facts: &Facts<'_>) -> Option<Finding> {
             place,
             what
         );
-        return Some(finding("a-a-alarm", text, &[]));
+        return Some(finding(FindingKind::AAAlarm, text, &[]));
     }
     let worst = floors.iter().filter(is_wide).max_by(|a, b| a.floor.total_cmp(&b.floor))?;
     let (name, place) = named(worst);
@@ -540,7 +549,7 @@ pub fn alarm(facts: &Facts<'_>) -> Option<Finding> {
         plus_minus(half_width),
         Prose::figure(set_percent(facts.study.design.margin))
     );
-    Some(finding("a-a-alarm", text, &[]))
+    Some(finding(FindingKind::AAAlarm, text, &[]))
 }
 
 /// What more blocks would not fix: a treatment whose runs all failed, and a headline without a ratio since it was 0 or

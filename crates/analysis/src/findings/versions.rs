@@ -2,12 +2,9 @@
 
 use crate::commands::ELAPSED;
 use crate::words::{answered, finding, names};
-use crate::{Estimate, Facts, Finding};
+use crate::{Estimate, Facts, Finding, FindingKind};
 use threadwise_document::{Prose, prose};
 use threadwise_study::version;
-
-/// Kind of the finding: it answers the question of such a study.
-pub const VERSIONS: &str = "versions";
 
 /// `B takes 0.89x [0.87, 0.91] of A's time, better`, `B does 1.12x [1.05, 1.19] of A, better`; `None` for other
 /// studies, or if no ratio of the headline is known.
@@ -24,7 +21,7 @@ pub fn finding_of(facts: &Facts<'_>) -> Option<Finding> {
         .collect();
     let clauses: Vec<Prose> = found.iter().map(|one| clause(facts, one, found.len() > 1)).collect();
     let text = prose!("{}.", Prose::join(clauses, "; "));
-    (!found.is_empty()).then(|| finding(VERSIONS, text, &names(&found)))
+    (!found.is_empty()).then(|| finding(FindingKind::Versions, text, &names(&found)))
 }
 
 fn clause(facts: &Facts<'_>, estimate: &Estimate, is_placed: bool) -> Prose {

@@ -23,7 +23,7 @@ pub use machines::{fewest, machine_mean, machines_for, next_machine};
 use crate::compare::aspects::{machine_traits, once};
 use crate::diagnostics::neighbours::{LEFT, NEIGHBOURS, WHOLE};
 use crate::estimate::THROUGHPUT;
-use crate::{Direction, Facts, Interval, Ratio, kinds, validity};
+use crate::{Direction, Facts, Interval, Ratio, validity};
 use serde::Serialize;
 
 /// Confidence level of all intervals of a fleet.
@@ -140,7 +140,7 @@ impl FleetStudy {
         let headline = facts.analysis.headline();
         let ratios = facts.analysis.estimates.iter().filter(|estimate| estimate.metric == headline);
         let ratios = ratios.map(|one| FleetFigure::of(&one.name, &one.kind, &one.ratio));
-        let unit = kinds::of(facts.study).nouns(facts.study).rate;
+        let unit = facts.study.nouns().rate;
         let rates = once(facts.study).filter_map(|treatment| {
             let rate = facts.summary(&treatment.name)?.metrics.get(THROUGHPUT)?;
             let (name, unit) = (treatment.name.clone(), unit.to_owned());

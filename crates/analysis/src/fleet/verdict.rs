@@ -1,6 +1,7 @@
 //! The verdict of a fleet: problems, the answer, what to do, the rest; and its phrases.
 
 use super::{Absence, Basis, Between, Judged, JudgedRow, OddMachine, OnKind, RECOMMENDED_MACHINES, Range};
+use crate::FindingKind;
 use crate::Ratio;
 use crate::validity::MAX_LOST_SHARE;
 use crate::words::{MAX_LISTED, answered, finding, limited, list, shortened};
@@ -21,7 +22,7 @@ pub(super) fn verdict(judged: &Judged) -> Vec<Finding> {
     let mut lines = validity(judged);
     match judged.comparisons.first() {
         None => lines.push(finding(
-            "not-measurable",
+            FindingKind::NotMeasurable,
             "Nothing can be said: no study has a usable comparison.",
             &[],
         )),
@@ -37,7 +38,9 @@ pub(super) fn verdict(judged: &Judged) -> Vec<Finding> {
     lines.extend(rates.map(|rate| between_kinds(judged, rate)));
     lines.extend(judged.odd_machines.iter().take(MAX_KINDS).map(odd));
     lines.extend(limits(judged));
-    lines.extend(judged.cautions.iter().map(|line| finding("caution", prose!("Mind: {}.", line), &[])));
+    lines.extend(
+        judged.cautions.iter().map(|line| finding(FindingKind::Caution, prose!("Mind: {}.", line), &[])),
+    );
     lines
 }
 
@@ -56,7 +59,7 @@ fn absent(judged: &Judged) -> String {
 fn validity(judged: &Judged) -> Vec<Finding> {
     let mut lines = Vec::new();
     if judged.simulated {
-        lines.push(finding("simulated", "SIMULATED: from a model, not from a machine", &[]));
+        lines.push(finding(FindingKind::Simulated, "SIMULATED: from a model, not from a machine", &[]));
     }
     let measured: usize = judged.kinds.iter().map(|kind| kind.studies as usize).sum();
     if judged.absent.len() as f64 > MAX_LOST_SHARE * (measured + judged.absent.len()) as f64 {
@@ -64,7 +67,7 @@ fn validity(judged: &Judged) -> Vec<Finding> {
             "Validity: no result from {}, more than a tenth: missing machines may differ from the others.",
             absent(judged)
         );
-        lines.push(finding("validity", text, &[]));
+        lines.push(finding(FindingKind::Validity, text, &[]));
     }
     lines
 }
@@ -83,7 +86,7 @@ fn answer(judged: &Judged, first: &JudgedRow) -> Vec<Finding> {
             shortened(&gaps(judged)),
             RECOMMENDED_MACHINES
         );
-        return vec![finding("not-measurable", text, &[])];
+        return vec![finding(FindingKind::NotMeasurable, text, &[])];
     }
     let mut lines = Vec::new();
     // Where the first line names the comparison, the kinds' lines need not.
@@ -104,7 +107,7 @@ fn answer(judged: &Judged, first: &JudgedRow) -> Vec<Finding> {
             answered(ratio),
             range(next)
         );
-        finding("fleet-kind", text, &[&first.name])
+        finding(FindingKind::FleetKind, text, &[&first.name])
     }));
     lines
 }
@@ -122,7 +125,7 @@ fn between_kinds(judged: &Judged, row: &JudgedRow) -> Finding {
             (None, true) => prose!("Rates {} are the same within {}.", named, margin),
             (None, false) => prose!("No difference between kinds is shown in rates {}.", named),
         };
-        return finding("fleet-rate", text, &[]);
+        return finding(FindingKind::FleetRate, text, &[]);
     }
     let name = name(row);
     let text = match (differ, is_same) {
@@ -130,7 +133,7 @@ fn between_kinds(judged: &Judged, row: &JudgedRow) -> Finding {
         (None, true) => prose!("{} is the same on all kinds within {}.", name, margin),
         (None, false) => prose!("No difference between kinds is shown in {}.", name),
     };
-    finding("fleet-between", text, &[&row.name])
+    finding(FindingKind::FleetBetween, text, &[&row.name])
 }
 
 /// Pairs of kinds that are shown to differ, the largest difference first; `None` without any.
@@ -178,7 +181,7 @@ fn per_price(judged: &Judged, rate: &JudgedRow) -> Option<Finding> {
         prose!("Which kind does most {} per {} is not decided: {}.", counted, currency, all)
     };
     let best = rate.cells.iter().find_map(wins);
-    best.or_else(|| (!between.is_empty()).then(open)).map(|text| finding("advice", text, &[]))
+    best.or_else(|| (!between.is_empty()).then(open)).map(|text| finding(FindingKind::Advice, text, &[]))
 }
 
 /// What would narrow a kind's interval, if known.
@@ -208,7 +211,7 @@ fn narrower(judged: &Judged, comparison: &JudgedRow, one: &OnKind) -> Option<Fin
         half(spread.half_width),
         Prose::join(parts.clone(), "; ")
     );
-    (!parts.is_empty()).then(|| finding("fleet-advice", text, &[&comparison.name]))
+    (!parts.is_empty()).then(|| finding(FindingKind::FleetAdvice, text, &[&comparison.name]))
 }
 
 fn odd(odd: &OddMachine) -> Finding {
@@ -225,7 +228,7 @@ fn odd(odd: &OddMachine) -> Finding {
         p_value(odd.adjusted_p),
         differs
     );
-    finding("fleet-machine", text, &[])
+    finding(FindingKind::FleetMachine, text, &[])
 }
 
 /// Kinds without a verdict, with the reason.
@@ -239,11 +242,11 @@ fn limits(judged: &Judged) -> Vec<Finding> {
     let mut lines = Vec::new();
     let gaps = gaps(judged);
     if !gaps.is_empty() && judged.kinds.iter().any(|kind| kind.basis == Basis::Intervals) {
-        lines.push(finding("not-measurable", prose!("No verdict on {}.", shortened(&gaps)), &[]));
+        lines.push(finding(FindingKind::NotMeasurable, prose!("No verdict on {}.", shortened(&gaps)), &[]));
     }
-    lines.extend(other_work(judged).map(|text| finding("fleet-rate", text, &[])));
+    lines.extend(other_work(judged).map(|text| finding(FindingKind::FleetRate, text, &[])));
     if !judged.absent.is_empty() {
-        lines.push(finding("absent", prose!("Absent: {}.", absent(judged)), &[]));
+        lines.push(finding(FindingKind::Absent, prose!("Absent: {}.", absent(judged)), &[]));
     }
     lines
 }

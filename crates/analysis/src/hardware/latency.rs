@@ -3,8 +3,8 @@
 use super::lines::{cpus_text, from_to};
 use super::shown::{extent, level_name};
 use super::types::{Difference, MAX_DIFFERENCES};
-use crate::Finding;
 use crate::words::{count_of, finding, shortened};
+use crate::{Finding, FindingKind};
 use std::collections::BTreeMap;
 use threadwise_document::numbers::nanoseconds;
 use threadwise_document::{Prose, prose};
@@ -33,7 +33,7 @@ pub fn latency(topology: &Topology, probe: &Probe) -> (Option<Finding>, Vec<Diff
         }
     };
     let text = prose!("{}{}.", text, methods(&probe.latencies));
-    (Some(finding("probe-latency", text, &[])), differences)
+    (Some(finding(FindingKind::ProbeLatency, text, &[])), differences)
 }
 
 fn of_one(pair: &PairLatency) -> Prose {

@@ -1,8 +1,8 @@
 //! The other lines of a probe, one each: neighbours on the siblings of the probed logical CPUs, and the clock with one
 //! logical CPU busy against that with all busy. Words that all lines share.
 
-use crate::Finding;
 use crate::words::{MAX_LISTED, finding, share};
+use crate::{Finding, FindingKind};
 use std::collections::BTreeMap;
 use threadwise_document::{Prose, numbers, prose};
 use threadwise_machine::CpuSet;
@@ -33,7 +33,7 @@ pub fn neighbour(probe: &Probe) -> Option<Finding> {
     parts.extend(quiet_text(quiet, busy.is_empty()));
     parts.extend(unknown_text(probe, parts.is_empty()));
     parts.extend(off_cpu_text(probe));
-    Some(finding("probe-neighbour", prose!("{}.", Prose::join(parts, "; ")), &[]))
+    Some(finding(FindingKind::ProbeNeighbour, prose!("{}.", Prose::join(parts, "; ")), &[]))
 }
 
 /// The others together, with the largest share.
@@ -101,7 +101,7 @@ pub fn clock(probe: &Probe) -> Option<Finding> {
     let text = sources.into_iter().find_map(|source| of_source(probe, source))?;
     let tsc = mean(probe.clocks.iter().filter_map(|clock| clock.tsc_mhz));
     let tsc = tsc.map_or_else(Prose::default, |mhz| prose!("; the time stamp counter runs at {}", ghz(mhz)));
-    Some(finding("probe-clock", prose!("{}{}.", text, tsc), &[]))
+    Some(finding(FindingKind::ProbeClock, prose!("{}{}.", text, tsc), &[]))
 }
 
 fn of_source(probe: &Probe, source: ClockSource) -> Option<Prose> {

@@ -15,8 +15,8 @@ mod tests;
 
 pub use types::{Difference, Hardware, MAX_DIFFERENCES, PairCounts};
 
-use crate::Finding;
 use crate::words::{finding, shortened};
+use crate::{Finding, FindingKind};
 use lines::sentence_part;
 use sharing::Compared;
 use threadwise_document::{Prose, prose};
@@ -64,7 +64,7 @@ fn emulated(compared: Compared<'_>, probe: &Probe) -> Hardware {
         declared_cores: compared.cores.declared,
         // Whatever was measured, nothing follows from it.
         pairs: PairCounts { unknown: compared.pairs.all(), ..PairCounts::default() },
-        verdict: std::iter::once(finding("probe-emulated", text, &[])).chain(gaps(probe)).collect(),
+        verdict: std::iter::once(finding(FindingKind::ProbeEmulated, text, &[])).chain(gaps(probe)).collect(),
         ..Hardware::default()
     }
 }
@@ -79,5 +79,5 @@ fn gaps(probe: &Probe) -> Option<Finding> {
         let texts: Vec<Prose> = probe.gaps.iter().map(|gap| sentence_part(gap).into()).collect();
         parts.push(prose!("Gaps: {}.", shortened(&texts)));
     }
-    (!parts.is_empty()).then(|| finding("probe-gap", Prose::join(parts, " "), &[]))
+    (!parts.is_empty()).then(|| finding(FindingKind::ProbeGap, Prose::join(parts, " "), &[]))
 }

@@ -4,8 +4,8 @@ use super::cores::{Cores, Relation};
 use super::lines::{NAMED_SHARE, cpus_text, from_to, sentence_part, slowed};
 use super::shown::extent;
 use super::types::{Difference, MAX_DIFFERENCES, PairCounts};
-use crate::Finding;
 use crate::words::{count_of, finding, share, shortened_of};
+use crate::{Finding, FindingKind};
 use threadwise_document::{Prose, numbers, prose};
 use threadwise_machine::{CpuSet, Topology};
 use threadwise_study::probe::{PairSharing, Probe, Sharing, Slowdown};
@@ -126,7 +126,7 @@ impl<'a> Compared<'a> {
             (2, _) => self.of_two(),
             _ => self.of_many(differences, total),
         };
-        finding("probe-sharing", text, &[])
+        finding(FindingKind::ProbeSharing, text, &[])
     }
 
     /// `your 2 logical CPUs`, `the 2 probed logical CPUs (0,3)`.

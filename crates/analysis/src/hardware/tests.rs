@@ -1,6 +1,7 @@
 //! Probes of small machines, and the lines that a user reads.
 
 use super::*;
+use crate::FindingKind;
 use crate::fixtures::machine;
 use threadwise_machine::CpuSet;
 use threadwise_machine::topology::Group;
@@ -42,14 +43,14 @@ fn probe(cpus: &str, pairs: &[(u32, u32, Sharing)]) -> Probe {
     Probe { cpus: set(cpus), pairs, ..Probe::default() }
 }
 
-fn line(hardware: &Hardware, kind: &str) -> String {
+fn line(hardware: &Hardware, kind: FindingKind) -> String {
     let found = hardware.verdict.iter().find(|finding| finding.kind == kind);
-    found.map_or_else(|| panic!("no {kind} in {:#?}", hardware.verdict), |finding| finding.text())
+    found.map_or_else(|| panic!("no {kind:?} in {:#?}", hardware.verdict), |finding| finding.text())
 }
 
 fn first_line(topology: &Topology, sharing: Sharing) -> (String, String) {
     let hardware = compare(topology, &probe("0-1", &[(0, 1, sharing)]));
-    (line(&hardware, "probe-sharing"), hardware.measured.to_string())
+    (line(&hardware, FindingKind::ProbeSharing), hardware.measured.to_string())
 }
 
 #[test]
@@ -112,14 +113,19 @@ fn cores_whose_other_thread_others_use_are_not_ours_as_declared() {
     let two_cores = machine(1, 2, 1);
     let hardware = compare(&two_cores, &busy(0.76));
     assert_eq!(
-        line(&hardware, "probe-sharing"),
+        line(&hardware, FindingKind::ProbeSharing),
         "Your 2 logical CPUs are on two cores, one thread of each, whose other threads others use: independent adds (WIDE) \
          slowed 1.04x together, dependent adds (CHAIN) 1.01x (the system declares two cores)."
     );
     assert!(hardware.measured.to_string().starts_with("two cores, one thread of each ("));
-    assert!(line(&compare(&two_cores, &busy(0.01)), "probe-sharing").contains("two cores, as declared"));
+    assert!(
+        line(&compare(&two_cores, &busy(0.01)), FindingKind::ProbeSharing).contains("two cores, as declared")
+    );
     // Where siblings are declared, who is on them is another question.
-    assert!(!line(&compare(&machine(1, 2, 2), &busy(0.76)), "probe-sharing").contains("one thread of each"));
+    assert!(
+        !line(&compare(&machine(1, 2, 2), &busy(0.76)), FindingKind::ProbeSharing)
+            .contains("one thread of each")
+    );
 }
 
 #[test]
@@ -132,9 +138,9 @@ fn of_an_emulated_machine_nothing_is_concluded() {
         assert_eq!(hardware.pairs, PairCounts { unknown: 1, ..PairCounts::default() });
     }
     let hardware = compare(&topology, &probe("0-1", &[(0, 1, Sharing::Masked)]));
-    let kinds: Vec<&str> = hardware.verdict.iter().map(|finding| finding.kind.as_str()).collect();
-    assert_eq!(kinds, ["probe-emulated"]);
-    assert!(line(&hardware, "probe-emulated").contains("the emulator's"));
+    let kinds: Vec<FindingKind> = hardware.verdict.iter().map(|finding| finding.kind).collect();
+    assert_eq!(kinds, [FindingKind::ProbeEmulated]);
+    assert!(line(&hardware, FindingKind::ProbeEmulated).contains("the emulator's"));
     assert!(hardware.differences.is_empty() && hardware.measured_cores.is_empty());
     assert_eq!(hardware.undecided, set("0-1"));
 }
@@ -162,17 +168,17 @@ fn one_or_none_can_be_probed() {
     let text_of = |cpus: &str| {
         let hardware = compare(&machine(1, 2, 1), &probe(cpus, &[]));
         assert_eq!(hardware.pairs, PairCounts::default());
-        line(&hardware, "probe-sharing")
+        line(&hardware, FindingKind::ProbeSharing)
     };
     assert!(text_of("1").starts_with("Only CPU 1 was probed"));
     assert_eq!(text_of(""), "No logical CPU was probed.");
     let not_measured = compare(&machine(1, 2, 1), &probe("0-1", &[]));
     assert_eq!(
-        line(&not_measured, "probe-sharing"),
+        line(&not_measured, FindingKind::ProbeSharing),
         "Whether your 2 logical CPUs share a core was not measured; the system declares two cores."
     );
     let foreign = compare(&Topology::default(), &probe("0-1", &[(0, 1, Sharing::SameCore)]));
-    assert!(line(&foreign, "probe-sharing").contains("the system does not declare it"));
+    assert!(line(&foreign, FindingKind::ProbeSharing).contains("the system does not declare it"));
     assert_eq!(foreign.pairs.unknown, 1);
 }
 
@@ -193,7 +199,7 @@ fn sets_and_few_pairs_tell_all_of_a_large_machine() {
     assert_eq!(hardware.pairs, PairCounts { agree: 64 * 63 / 2, ..PairCounts::default() });
     assert_eq!(hardware.measured_cores, hardware.declared_cores);
     assert_eq!(
-        line(&hardware, "probe-sharing"),
+        line(&hardware, FindingKind::ProbeSharing),
         "Your 64 logical CPUs are 32 cores, as declared: independent adds (WIDE) slowed 1.98x together on one core."
     );
     assert_eq!(hardware.measured.to_string(), "32 cores, as declared");
@@ -203,7 +209,7 @@ fn sets_and_few_pairs_tell_all_of_a_large_machine() {
     assert_eq!(hardware.undecided, set("6-7"));
     assert_eq!((hardware.pairs.masked, hardware.pairs.differ), (1, 0));
     assert_eq!(
-        line(&hardware, "probe-sharing"),
+        line(&hardware, FindingKind::ProbeSharing),
         "Of your 64 logical CPUs, 62 are on 31 cores as measured, none different from the declaration; CPUs 6-7 are \
          undecided: 1 pair masked by neighbours: independent adds (WIDE) slowed 1.98x together on one core. Probe \
          again when the host is quieter, or probe more: `threadwise probe --full`."
@@ -243,7 +249,7 @@ fn a_wrong_declaration_is_reported_by_core() {
     );
     // 0 and 2 are apart, so 1 and 3 are: 3 pairs differ, and all others agree.
     assert_eq!(hardware.pairs, PairCounts { agree: 12, differ: 3, ..PairCounts::default() });
-    assert!(line(&hardware, "probe-sharing").starts_with(
+    assert!(line(&hardware, FindingKind::ProbeSharing).starts_with(
         "Your 6 logical CPUs are four cores, and the system declares five cores: CPUs 0-1 are one core"
     ),);
     assert_eq!(hardware.measured.to_string(), "four cores, not five");
@@ -260,11 +266,11 @@ fn all_differences_are_counted_where_not_all_are_listed() {
     all.sets = [even, odd].map(|ran| SetTest { at_full_width: ran.clone(), ran }).to_vec();
     let hardware = compare(&machine(1, 400, 1), &all);
     assert_eq!((hardware.pairs.differ, hardware.differences.len()), (200, MAX_DIFFERENCES));
-    assert!(line(&hardware, "probe-sharing").ends_with("; and 197 more."));
+    assert!(line(&hardware, FindingKind::ProbeSharing).ends_with("; and 197 more."));
     assert!(hardware.wrong_cores_text().to_string().ends_with("; and 197 more"));
     let nothing = compare(&machine(1, 400, 1), &Probe { pairs: Vec::new(), sets: Vec::new(), ..all });
     assert_eq!(
-        line(&nothing, "probe-sharing"),
+        line(&nothing, FindingKind::ProbeSharing),
         "Which of your 400 logical CPUs share a core is undecided: 79800 pairs not measured. Probe again, or probe more: `threadwise probe --full`."
     );
 }
@@ -293,7 +299,7 @@ fn neighbours_in_words() {
             why: "WIDE never went above 2.1 adds per step.".to_owned(),
         };
         probe.neighbours = shares.iter().enumerate().map(watched).collect();
-        line(&compare(&machine(1, 2, 1), &probe), "probe-neighbour")
+        line(&compare(&machine(1, 2, 1), &probe), FindingKind::ProbeNeighbour)
     };
     assert_eq!(
         text_of(&[Some(0.34), Some(0.01)]),
@@ -362,7 +368,7 @@ fn latency_levels_as_declared_and_not() {
         level("same LLC", 45.0, 48.0, &["0-3", "4-7"]),
         level("other package", 130.0, 130.0, &["0-7"]),
     ];
-    let text_of = |probe: &Probe| line(&compare(&topology, probe), "probe-latency");
+    let text_of = |probe: &Probe| line(&compare(&topology, probe), FindingKind::ProbeLatency);
     assert_eq!(
         text_of(&probe),
         "A cache line passes in three levels: same core 9.00 ns, same LLC 45.0 ns to 48.0 ns and other package \
@@ -390,13 +396,13 @@ fn one_latency_has_no_levels() {
     probe.latencies = vec![latency(0, 1, 57.2, Some(0))];
     let topology = machine(1, 2, 1);
     assert_eq!(
-        line(&compare(&topology, &probe), "probe-latency"),
+        line(&compare(&topology, &probe), FindingKind::ProbeLatency),
         "A cache line passes between CPU 0 and CPU 1 in 57.2 ns by compare-and-swap (median 60.2 ns), 62.9 ns by two \
          lines (median 65.9 ns); one pair has no levels to compare."
     );
     probe.latencies[0].two_lines.min_ns = 90.0;
     assert!(
-        line(&compare(&topology, &probe), "probe-latency")
+        line(&compare(&topology, &probe), FindingKind::ProbeLatency)
             .ends_with("the two methods differ by more than 25%.")
     );
 }
@@ -409,7 +415,7 @@ fn clock(cpu: u32, busy_cpus: u32, source: ClockSource, bzy_mhz: Option<f64>) ->
 fn clocks_by_the_best_source_that_there_is() {
     let text_of = |clocks: Vec<ClockReading>| {
         let probe = Probe { clocks, ..probe("0-1", &[(0, 1, Sharing::DifferentCores)]) };
-        line(&compare(&machine(1, 2, 1), &probe), "probe-clock")
+        line(&compare(&machine(1, 2, 1), &probe), FindingKind::ProbeClock)
     };
     let chain = |cpu, busy, mhz| clock(cpu, busy, ClockSource::Chain, Some(mhz));
     let by_chain = vec![
@@ -432,9 +438,9 @@ fn clocks_by_the_best_source_that_there_is() {
         text_of(vec![chain(0, 1, 4000.0)]).starts_with("Clock with one logical CPU busy: 4.00 GHz, by steps")
     );
     let none = Probe { clocks: vec![clock(0, 1, ClockSource::Perf, None)], ..probe("0-1", &[]) };
-    let kinds: Vec<String> =
+    let kinds: Vec<FindingKind> =
         compare(&machine(1, 2, 1), &none).verdict.into_iter().map(|finding| finding.kind).collect();
-    assert_eq!(kinds, ["probe-sharing"], "no clock, no line");
+    assert_eq!(kinds, [FindingKind::ProbeSharing], "no clock, no line");
 }
 
 #[test]
@@ -442,9 +448,9 @@ fn gaps_come_last_and_are_shortened() {
     let gaps: Vec<String> = ["no msr PMU.", "b", "c", "d"].map(str::to_owned).to_vec();
     let probe = Probe { gaps, interrupted: true, ..probe("0-1", &[(0, 1, Sharing::DifferentCores)]) };
     let hardware = compare(&machine(1, 2, 1), &probe);
-    assert_eq!(hardware.verdict.last().unwrap().kind, "probe-gap");
+    assert_eq!(hardware.verdict.last().unwrap().kind, FindingKind::ProbeGap);
     assert_eq!(
-        line(&hardware, "probe-gap"),
+        line(&hardware, FindingKind::ProbeGap),
         "The probe was stopped before its end; only what it measured is reported here. Gaps: no msr PMU; b; c; and 1 more."
     );
 }

@@ -9,19 +9,18 @@
 #[cfg(test)]
 mod tests;
 
-use super::{command, rate, scans};
+use super::{rate, scans};
 use crate::diagnostics::Found;
-use crate::diagnostics::row::{Case, Diagnostic};
 use crate::estimate::comparisons::throughput;
 use crate::estimate::member::Series;
 use crate::estimate::paired;
 use crate::estimate::sides::Sides;
-use crate::findings::{activity, smt};
+use crate::findings::{activity, smt, trust};
 use crate::groups::{bare, distinct};
 use crate::kind::Kind;
-use crate::parts::Parts;
+use crate::question::{Case, Question};
 use crate::words::{finding, limited, names};
-use crate::{Estimate, Facts, Finding, Ratio};
+use crate::{Estimate, Facts, Finding, FindingKind, Ratio};
 use std::collections::{BTreeMap, BTreeSet};
 use threadwise_document::chart::ChartWords;
 use threadwise_document::{Block, Cell, Column, Prose, Says, Section, Shown, Table, prose};
@@ -30,7 +29,7 @@ use threadwise_machine::{Draw, Placement};
 use threadwise_study::{Comparison, Study, Workload};
 
 /// Gains under one lock over those under another.
-pub(crate) const LOCK_GAINS: Diagnostic = Diagnostic::new("lock-gains", ask);
+pub(crate) const LOCK_GAINS: Question = Question { ask, ..Question::new("lock-gains") };
 
 /// The factor whose levels are compared.
 const FACTOR: &str = "lock";
@@ -145,14 +144,21 @@ fn ask(case: &Case<'_>) -> Option<Found> {
 pub struct Indexes;
 
 impl Kind for Indexes {
-    fn findings(&self, facts: &Facts<'_>) -> Parts {
+    fn findings(&self, facts: &Facts<'_>) -> Vec<Finding> {
         let Some(pairs) = facts.analysis.found(LOCK_GAINS.name) else { return rate::Rates.findings(facts) };
         let threads = said(facts, pairs, From::Threads);
-        let lead = if threads.is_some() { "lock-threads" } else { "lock-cores" };
         let mut found = vec![threads.unwrap_or_else(|| smt::not_measured(facts))];
         found.extend(said(facts, pairs, From::Cores));
         found.extend(activity::activity(facts));
-        Parts { lead: Some(lead), ..command::parts(facts, self, found) }
+        trust::with_trust(facts, self, found)
+    }
+
+    fn lead(&self, facts: &Facts<'_>) -> Option<FindingKind> {
+        match facts.analysis.found(LOCK_GAINS.name) {
+            Some(pairs) if said(facts, pairs, From::Threads).is_some() => Some(FindingKind::LockThreads),
+            Some(_) => Some(FindingKind::LockCores),
+            None => rate::Rates.lead(facts),
+        }
     }
 
     fn answers(&self, facts: &Facts<'_>) -> Vec<Section> {
@@ -229,8 +235,8 @@ fn said(facts: &Facts<'_>, pairs: &Found, from: From) -> Option<Finding> {
     let mut shown: Vec<&Estimate> = all.iter().copied().filter(|pair| pair.ratio.is_different()).collect();
     shown.sort_by(|one, other| other.ratio.size().total_cmp(&one.ratio.size()));
     let (kind, what) = match from {
-        From::Threads => ("lock-threads", "Gains from second threads by lock"),
-        From::Cores => ("lock-cores", "Gains from more cores by lock"),
+        From::Threads => (FindingKind::LockThreads, "Gains from second threads by lock"),
+        From::Cores => (FindingKind::LockCores, "Gains from more cores by lock"),
     };
     let clauses = shown.iter().filter_map(|pair| clause(facts, pair));
     let mut text = match limited(clauses, MAX_PAIRS) {

@@ -1,21 +1,19 @@
 //! Queries of TPC-H: one by one in turn, or whole streams at once.
 
 use super::rate;
-use crate::Facts;
 use crate::estimate::{ROWS_PER_JOULE, THROUGHPUT};
 use crate::findings::{activity, trust};
 use crate::kind::Kind;
-use crate::parts::Parts;
 use crate::queries::{
     Baseline, Found, PLAN_SIGN, cores, data_words, heat, outliers, pairs, plans, short, short_reason, steps,
     treatments, verdict,
 };
+use crate::{Facts, Finding};
 use threadwise_document::chart::ChartWords;
 use threadwise_document::numbers::{counted, percent, set_percent};
 use threadwise_document::{Block, Fact, Mark, Prose, Section, Shown, prose};
 use threadwise_study::Study;
-use threadwise_study::tpch::{self, Test};
-use threadwise_study::workload::Nouns;
+use threadwise_study::tpch::{self};
 
 /// The kind.
 pub struct Queries;
@@ -23,26 +21,7 @@ pub struct Queries;
 /// Longest reason that is written out.
 const MAX_REASON: usize = 200;
 
-/// Whether a study's queries take turns one by one, so that its throughput is a geometric mean over queries rather than
-/// the number that end in an hour.
-fn is_power(study: &Study) -> bool {
-    study.treatments.first().is_none_or(|first| tpch::test(&first.options) == Test::Power)
-}
-
 impl Kind for Queries {
-    /// Throughput of queries that take turns is a geometric mean over them.
-    fn nouns(&self, study: &Study) -> Nouns {
-        let nouns = study.workload.known().nouns;
-        match is_power(study) {
-            true => Nouns {
-                rate: "queries/s (geo. mean)",
-                rate_in_full: "Queries per second (geometric mean)",
-                ..nouns
-            },
-            false => nouns,
-        }
-    }
-
     /// `cpu_ns_per_row` is `cpu_ns_per_query`, and `rows_per_s` is `queries_per_s` if whole streams run; query by query
     /// it is `queries_per_s_geometric`, the geometric mean over queries of 1 / execution time, like Power@Size of the
     /// TPC-H specification (clause 5.4.1).
@@ -53,7 +32,7 @@ impl Kind for Queries {
         if metric == ROWS_PER_JOULE {
             return "queries_per_joule".to_owned();
         }
-        let rate = if is_power(study) { "queries_per_s_geometric" } else { "queries_per_s" };
+        let rate = if study.has_queries_in_turn() { "queries_per_s_geometric" } else { "queries_per_s" };
         match metric.strip_prefix(THROUGHPUT) {
             Some(rest) => format!("{rate}{}", rest.replace("session", "stream")),
             None => metric.to_owned(),
@@ -137,21 +116,16 @@ impl Kind for Queries {
          scale, parameters, storage and machine are the same."
     }
 
-    fn findings(&self, facts: &Facts<'_>) -> Parts {
+    fn findings(&self, facts: &Facts<'_>) -> Vec<Finding> {
         let found = facts.analysis.queries.as_ref().map(|queries| Found { facts: *facts, queries });
         let Some(found) = found.filter(|_| facts.throughput().next().is_some()) else {
-            let limits = found.map(verdict::scope).into_iter().collect();
-            return Parts { limits, ..trust::nothing_found(facts, self) };
+            return trust::nothing_found(facts, self);
         };
         let mut findings = verdict::findings(found);
         findings.extend(activity::of_queries(facts));
-        Parts {
-            validity: trust::validity(facts).into_iter().collect(),
-            found: findings,
-            setting: verdict::data_size(found.queries).into_iter().collect(),
-            limits: vec![verdict::trust(found), verdict::scope(found)],
-            ..Parts::default()
-        }
+        findings.extend(verdict::data_size(found.queries));
+        findings.extend([verdict::trust(found), verdict::scope(found)]);
+        findings
     }
 
     fn answers(&self, facts: &Facts<'_>) -> Vec<Section> {
@@ -183,8 +157,8 @@ impl Kind for Queries {
     }
 
     fn chart_words(&self, facts: &Facts<'_>) -> ChartWords {
-        let nouns = self.nouns(facts.study);
-        let (ratio, slice) = match is_power(facts.study) {
+        let nouns = facts.study.nouns();
+        let (ratio, slice) = match facts.study.has_queries_in_turn() {
             true => ("geometric mean of the queries' speeds as a ratio", "speed over its usual"),
             false => ("ratio of queries/s", nouns.rate),
         };

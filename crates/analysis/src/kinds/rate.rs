@@ -6,18 +6,17 @@ use crate::facts::runs_words;
 use crate::findings::sweep::{self, Sweep};
 use crate::findings::{activity, scaling, smt, trust};
 use crate::kind::Kind;
-use crate::parts::Parts;
 use crate::sections::activity::latency_gap;
 use crate::sections::ratios;
 use crate::sections::time::label_of;
-use crate::{Estimate, Facts, Finding, Interval, TreatmentSummary};
+use crate::{Estimate, Facts, Finding, FindingKind, Interval, TreatmentSummary};
 use std::collections::BTreeMap;
 use threadwise_document::chart::{ChartWords, RateChart, RatePoint};
 use threadwise_document::numbers::{capital, counted, set_percent};
 use threadwise_document::{
     Block, Cell, Chart, Column, Figure, Mark, Prose, Ratio, Row, Says, Section, Shown, Table, prose,
 };
-use threadwise_study::workload::{Nouns, ROWS};
+use threadwise_study::workload::Nouns;
 use threadwise_study::{Comparison, Options, Role, Study, Treatment, Workload};
 
 /// The kind.
@@ -29,10 +28,6 @@ fn is_own(study: &Study) -> bool {
 }
 
 impl Kind for Rates {
-    fn nouns(&self, study: &Study) -> Nouns {
-        if is_own(study) { study.workload.known().nouns } else { ROWS }
-    }
-
     fn scope(&self, study: &Study) -> Option<String> {
         let text = unit(study).filter(|_| is_own(study))?;
         // Only options that are the same everywhere: a factor's levels are reported as such.
@@ -45,11 +40,19 @@ impl Kind for Rates {
         Some([Some(text.as_str()), relaxed, unlogged].into_iter().flatten().collect())
     }
 
-    fn findings(&self, facts: &Facts<'_>) -> Parts {
-        match facts.throughput().next() {
-            Some(_) => rate_parts(facts, self),
-            None => trust::nothing_found(facts, self),
+    fn findings(&self, facts: &Facts<'_>) -> Vec<Finding> {
+        if facts.throughput().next().is_none() {
+            return trust::nothing_found(facts, self);
         }
+        let sweeps = sweep::sweeps(facts);
+        let mut found = throughput_found(facts, &facts.study.nouns(), &sweeps);
+        found.extend(activity::activity(facts));
+        found.extend([trust::trust(facts), trust::scope(facts, self, &sweeps)]);
+        found
+    }
+
+    fn lead(&self, facts: &Facts<'_>) -> Option<FindingKind> {
+        sweep::is_the_question(facts, &sweep::sweeps(facts)).then_some(FindingKind::Sweep)
     }
 
     fn answers(&self, facts: &Facts<'_>) -> Vec<Section> {
@@ -57,11 +60,11 @@ impl Kind for Rates {
     }
 
     fn tables(&self, facts: &Facts<'_>) -> Vec<Section> {
-        vec![all_treatments(facts, &self.nouns(facts.study))]
+        vec![all_treatments(facts, &facts.study.nouns())]
     }
 
     fn chart_words(&self, facts: &Facts<'_>) -> ChartWords {
-        let Nouns { rate, sessions, .. } = self.nouns(facts.study);
+        let Nouns { rate, sessions, .. } = facts.study.nouns();
         let ratio = match facts.study.workload == Workload::Transaction {
             true => "ratio of transactions/s",
             false => "ratio of rows/s",
@@ -77,20 +80,6 @@ fn unit(study: &Study) -> Option<String> {
     known.unit.map(|unit| format!("{unit}{not_checked}"))
 }
 
-/// Findings of the ratios of a study of rates.
-fn rate_parts(facts: &Facts<'_>, kind: &dyn Kind) -> Parts {
-    let sweeps = sweep::sweeps(facts);
-    let mut found = throughput_found(facts, &kind.nouns(facts.study), &sweeps);
-    found.extend(activity::activity(facts));
-    Parts {
-        validity: trust::validity(facts).into_iter().collect(),
-        found,
-        lead: sweep::is_the_question(facts, &sweeps).then_some("sweep"),
-        limits: vec![trust::trust(facts), trust::scope(facts, kind, &sweeps)],
-        ..Parts::default()
-    }
-}
-
 /// Findings of the ratios of throughput. The yield is always reported, if only to say that there is none.
 fn throughput_found(facts: &Facts<'_>, nouns: &Nouns, sweeps: &[Sweep<'_>]) -> Vec<Finding> {
     let first: Vec<Finding> =
@@ -103,7 +92,7 @@ fn throughput_found(facts: &Facts<'_>, nouns: &Nouns, sweeps: &[Sweep<'_>]) -> V
         scaling::asked(facts),
     ];
     let rest: Vec<Finding> = rest.into_iter().flatten().collect();
-    let is_all = first.is_empty() && rest.is_empty() && smt_yield.kind == "not-measurable";
+    let is_all = first.is_empty() && rest.is_empty() && smt_yield.kind == FindingKind::NotMeasurable;
     let one_cpu = scaling::one_cpu(facts, is_all);
     first.into_iter().chain(one_cpu).chain([smt_yield]).chain(rest).collect()
 }
@@ -114,7 +103,7 @@ const READS_AT: usize = 3;
 
 /// The sections that answer the question.
 pub fn answers(facts: &Facts<'_>, kind: &dyn Kind) -> Vec<Section> {
-    let nouns = kind.nouns(facts.study);
+    let nouns = facts.study.nouns();
     let mut first = vec![Block::Table(treatments(facts, &nouns, Shown::Terminal))];
     first.extend(other_ratios(facts).map(Block::Table));
     first.extend(throughput(facts, &nouns));
@@ -293,7 +282,7 @@ pub fn comparison(facts: &Facts<'_>, kind: &dyn Kind) -> Vec<Block> {
     let axis = kind.chart_words(facts).ratio;
     let (title, what) = match axis.starts_with("geometric") {
         true => ("Geometric mean of speeds", "Geometric mean of the queries' speeds".to_owned()),
-        false => ("Ratio of throughput", format!("{} as a ratio", kind.nouns(facts.study).rate_in_full)),
+        false => ("Ratio of throughput", format!("{} as a ratio", facts.study.nouns().rate_in_full)),
     };
     let words = || ratios::Words {
         title: title.to_owned(),

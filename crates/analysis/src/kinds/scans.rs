@@ -11,10 +11,9 @@ mod tests;
 use super::rate;
 use crate::estimate::{Observed, ObservedBlock, Rule, judge_known, means};
 use crate::kind::Kind;
-use crate::parts::Parts;
 use crate::setting::Setting;
 use crate::words::{MAX_LISTED, answered, finding, limited};
-use crate::{Facts, Finding, Ratio};
+use crate::{Facts, Finding, FindingKind, Ratio};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use threadwise_document::chart::ChartWords;
@@ -310,12 +309,13 @@ pub fn log_ratio(slices: &[ProcessSlice]) -> Result<f64, Gap> {
 pub struct Scans;
 
 impl Kind for Scans {
-    fn findings(&self, facts: &Facts<'_>) -> Parts {
-        let mut parts = rate::Rates.findings(facts);
-        parts.lead = parts.lead.or(Some(KIND));
-        parts.found.extend(slower_workers(facts));
-        parts.limits.splice(0..0, too_few(facts));
-        parts
+    fn findings(&self, facts: &Facts<'_>) -> Vec<Finding> {
+        let rates = rate::Rates.findings(facts);
+        too_few(facts).into_iter().chain(rates).chain(slower_workers(facts)).collect()
+    }
+
+    fn lead(&self, facts: &Facts<'_>) -> Option<FindingKind> {
+        rate::Rates.lead(facts).or(Some(FindingKind::ParallelWorkers))
     }
 
     fn answers(&self, facts: &Facts<'_>) -> Vec<Section> {
@@ -331,9 +331,6 @@ impl Kind for Scans {
     }
 }
 
-/// Kind of the finding that answers the study's question.
-const KIND: &str = "parallel-workers";
-
 /// A shortfall of one worker in a hundred scans is ignored.
 const HARDLY: f64 = 0.01;
 
@@ -346,9 +343,11 @@ fn slower_workers(facts: &Facts<'_>) -> Option<Finding> {
     // The first of those with as many processes, in the study's order: never by result.
     let most = shown.iter().rev().max_by(|(one, _), (other, _)| processes(one).total_cmp(&processes(other)));
     match most {
-        Some((one, ratio)) => {
-            Some(finding(KIND, said(facts, one, ratio, shown.len() - 1), &[&one.treatment]))
-        }
+        Some((one, ratio)) => Some(finding(
+            FindingKind::ParallelWorkers,
+            said(facts, one, ratio, shown.len() - 1),
+            &[&one.treatment],
+        )),
         None if all.iter().all(|one| one.ratio.is_none()) => unknown(all),
         None => None,
     }
@@ -386,7 +385,7 @@ fn unknown(all: &[TreatmentParallel]) -> Option<Finding> {
     let gaps = || all.iter().filter_map(|one| one.gap);
     let gap = gaps().find(|gap| *gap != Gap::OneProcess).or_else(|| gaps().next())?;
     let text = format!("The cost of a busy sibling for a worker is unknown: {}.", gap.words());
-    Some(finding("not-measurable", text, &[]))
+    Some(finding(FindingKind::NotMeasurable, text, &[]))
 }
 
 /// Treatments whose scans had fewer processes than requested: results for a degree are then for fewer.
@@ -403,7 +402,7 @@ fn too_few(facts: &Facts<'_>) -> Option<Finding> {
     let names: Vec<&str> = few.iter().map(|one| one.treatment.as_str()).collect();
     let clauses = limited(few.iter().map(clause), MAX_LISTED)?;
     Some(finding(
-        "trust",
+        FindingKind::Trust,
         prose!("Trust: fewer processes took part in a scan than requested: {}.", clauses),
         &names,
     ))

@@ -6,12 +6,11 @@ use crate::commands::{Commands, ELAPSED, IDLE_SHARE};
 use crate::estimate::Guess;
 use crate::findings::{smt, trust};
 use crate::kind::Kind;
-use crate::parts::Parts;
 use crate::words::{answered, finding, judged_decisive, likely};
 use crate::worklist::{
     Bar, Computed, ITEM_S, Pair, Point, Series, Step, Timeline, Worklist, between, joint, points,
 };
-use crate::{Estimate, Facts, Finding, Ratio};
+use crate::{Estimate, Facts, Finding, FindingKind, Ratio};
 use threadwise_document::chart::{ChartWords, JobChart, JobLine, JobPoint, JobStep, TimelineChart};
 use threadwise_document::numbers::{self, counted, seconds, set_percent};
 use threadwise_document::{
@@ -45,11 +44,11 @@ impl Kind for Worklists {
         command::Commands.comparable()
     }
 
-    fn findings(&self, facts: &Facts<'_>) -> Parts {
+    fn findings(&self, facts: &Facts<'_>) -> Vec<Finding> {
         let Some((runs, lists)) = command::measured(facts).zip(facts.analysis.worklist.as_ref()) else {
             return trust::nothing_found(facts, self);
         };
-        command::parts(facts, self, worklist(facts, runs, lists))
+        trust::with_trust(facts, self, worklist(facts, runs, lists))
     }
 
     fn answers(&self, facts: &Facts<'_>) -> Vec<Section> {
@@ -86,7 +85,7 @@ pub fn worklist(facts: &Facts<'_>, commands: &Commands, list: &Worklist) -> Vec<
         let is_reported = !list.pairs.is_empty() || list.series.iter().any(|series| !series.steps.is_empty());
         findings.extend(match headline.metric == ITEM_S && is_reported {
             true => others(facts, headline, &REPORTED_KINDS),
-            false => whole(facts, commands, headline, "command"),
+            false => whole(facts, commands, headline, FindingKind::Command),
         });
         findings.extend(metrics(facts, commands, &[ITEM_S, IDLE_SHARE, ELAPSED, &headline.metric]));
     }
@@ -139,7 +138,7 @@ fn item_s(facts: &Facts<'_>, commands: &Commands, list: &Worklist) -> Option<Fin
             let best = quantity.and_then(|quantity| best(facts, commands, quantity, group));
             text.push(best.map_or_else(Prose::default, |best| prose!(" {}", best)));
         }
-        finding("worklist", text, &names)
+        finding(FindingKind::Worklist, text, &names)
     })
 }
 
@@ -162,7 +161,7 @@ fn steps(facts: &Facts<'_>, list: &Worklist) -> Option<Finding> {
     }
     let is_any = !sentences.is_empty();
     sentences.push("Intervals of steps are adjusted for all comparisons.".into());
-    is_any.then(|| finding("jobs-step", Prose::join(sentences, " "), &evidence))
+    is_any.then(|| finding(FindingKind::JobsStep, Prose::join(sentences, " "), &evidence))
 }
 
 /// Result of the first step after the knee.
@@ -210,14 +209,17 @@ fn placements(facts: &Facts<'_>, list: &Worklist) -> Vec<Finding> {
             evidence.extend(name(facts, &pair.treatment, &pair.baseline));
         }
         let (kind, what) = match (top, under) {
-            ("all", "no-smt") => ("smt-whole", "Both threads of every core against one of each".to_owned()),
-            _ => ("asked", format!("Speed of {top} over {under}")),
+            ("all", "no-smt") => {
+                (FindingKind::SmtWhole, "Both threads of every core against one of each".to_owned())
+            }
+            _ => (FindingKind::Asked, format!("Speed of {top} over {under}")),
         };
         finding(kind, prose!("{}: {}.", what, Prose::join(clauses, "; ")), &evidence)
     };
     let mut found: Vec<Finding> = sides.into_iter().map(sentence).collect();
     let is_without = |line: &String| line.starts_with("no-smt: ") || line.starts_with("all: ");
-    if !found.iter().any(|finding| finding.kind == "smt-whole") && facts.study.left_out.iter().any(is_without)
+    if !found.iter().any(|finding| finding.kind == FindingKind::SmtWhole)
+        && facts.study.left_out.iter().any(is_without)
     {
         found.push(smt::not_measured(facts));
     }
@@ -242,7 +244,7 @@ fn idle(list: &Worklist) -> Option<Finding> {
             "Share of time in which jobs had nothing left to do at the end: {}.",
             Prose::join(all, "; ")
         );
-        finding("idle-tail", text, &names)
+        finding(FindingKind::IdleTail, text, &names)
     })
 }
 
@@ -265,7 +267,7 @@ fn schedules(facts: &Facts<'_>, list: &Worklist) -> Vec<Finding> {
     let text = Prose::join(sides.iter().map(sentence), " ");
     let evidence: Vec<&str> =
         pairs().filter_map(|pair| name(facts, &pair.treatment, &pair.baseline)).collect();
-    let measured = (!text.is_empty()).then(|| finding("schedule", text, &evidence));
+    let measured = (!text.is_empty()).then(|| finding(FindingKind::Schedule, text, &evidence));
     let computed = if measured.is_some() { None } else { of_computed(facts, list) };
     measured.into_iter().chain(computed).collect()
 }
@@ -295,7 +297,7 @@ fn of_computed(facts: &Facts<'_>, list: &Worklist) -> Option<Finding> {
             "Time of other schedules over the one that was run, computed from each item's time and not run: {}.",
             Prose::join(clauses, "; ")
         );
-        return Some(finding("schedule", text, &names));
+        return Some(finding(FindingKind::Schedule, text, &names));
     }
     list.series.iter().find(several)?;
     let why = match list.items {
@@ -303,7 +305,7 @@ fn of_computed(facts: &Facts<'_>, list: &Worklist) -> Option<Finding> {
         _ => format!("the times of single items are not all kept for lists of {MAX_SPANS} items or more"),
     };
     let text = format!("The time of other schedules is not computed: {why}.");
-    Some(finding("not-measurable", text, &[]))
+    Some(finding(FindingKind::NotMeasurable, text, &[]))
 }
 
 /// `1 job`, `8 jobs`.

@@ -60,7 +60,10 @@ fn said(study: &Study, runs: &[Run]) -> (String, Vec<String>) {
     let topology = Topology::default();
     let document = document(&Facts::new(study, &topology, &analysis));
     let section = document.sections.iter().find(|section| section.id == "long-windows").unwrap();
-    let findings = document.verdict.iter().filter(|line| ["long-windows", "stalls"].contains(&&*line.kind));
+    let findings = document
+        .verdict
+        .iter()
+        .filter(|line| matches!(line.kind, FindingKind::LongWindows | FindingKind::Stalls));
     (format!("{:?}", section.blocks), findings.map(crate::Finding::text).collect())
 }
 

@@ -12,7 +12,7 @@ use super::found::{Choice, Found, NamedRatio, judged, or_none, rounded};
 use super::types::{CoreSeconds, TreatmentQueries};
 use crate::estimate::{Bounded, judge_bounded};
 use crate::words::finding;
-use crate::{Answer, Direction, Finding, Interval};
+use crate::{Answer, Direction, Finding, FindingKind, Interval};
 use std::collections::BTreeMap;
 use threadwise_document::chart::CoreRow;
 use threadwise_document::{Block, Cell, Chart, Column, Figure, Prose, Section, Shown, Table, numbers, prose};
@@ -354,7 +354,7 @@ pub fn finding_of(found: Found<'_>, choice: &Choice<'_>) -> Option<Finding> {
     };
     let sentences = Prose::join([cpu, cores].into_iter().flatten(), " ");
     let names: Vec<&str> = choice.named.iter().map(|measured| measured.treatment.as_str()).collect();
-    (!sentences.is_empty()).then(|| finding("core-seconds", sentences, &names))
+    (!sentences.is_empty()).then(|| finding(FindingKind::CoreSeconds, sentences, &names))
 }
 
 /// CPU time of all queries; for streams, which execute more of them, per query.

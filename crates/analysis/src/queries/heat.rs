@@ -10,12 +10,12 @@ use super::found::{Found, ends, rounded};
 use super::ratios::Whole;
 use super::types::{HeatCell, HeatMap, Plateau};
 use super::words::if_any;
-use crate::Finding;
 use crate::choices::{Axis, Choice};
 use crate::estimate::best;
 use crate::estimate::sides::side;
 use crate::groups::classes;
 use crate::words::{finding, list};
+use crate::{Finding, FindingKind};
 use std::collections::BTreeSet;
 use threadwise_document::chart::HeatChart;
 use threadwise_document::numbers::{counted, percent, set_percent};
@@ -174,7 +174,7 @@ pub fn finding_of(found: Found<'_>) -> Option<Finding> {
     );
     let names: Vec<&str> =
         maps.iter().flat_map(|map| map.cells.iter().map(|cell| cell.treatment.as_str())).collect();
-    (!all.is_empty()).then(|| finding("plateau", text, &names))
+    (!all.is_empty()).then(|| finding(FindingKind::Plateau, text, &names))
 }
 
 /// `with 2 streams on all 4 (2 may be too), requesting 100% of its cores`; `on all none (4 may be)`.

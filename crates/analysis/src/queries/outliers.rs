@@ -17,10 +17,10 @@ use super::found::Found;
 use super::plans::{self, Plans};
 use super::types::{Baseline, Change, Outlier, QueryEstimates, Reason, TreatmentQueries};
 use super::words::query_list;
-use crate::Finding;
 use crate::estimate::{BUSY_FLAG_SHARE, NEIGHBOUR_FLAG_SHARE, STEAL_FLAG_SHARE};
 use crate::groups::grouped_by;
 use crate::words::{finding, share};
+use crate::{Finding, FindingKind};
 use std::collections::{BTreeMap, BTreeSet};
 use threadwise_document::numbers::{self, counted, significant};
 use threadwise_document::{Block, Prose, Section, Shown, prose};
@@ -428,7 +428,7 @@ pub fn finding_of(found: Found<'_>) -> Option<Finding> {
     }
     let mut names: Vec<&str> = shown.iter().map(|one| one.treatment.as_str()).collect();
     names.sort_unstable();
-    (!sentences.is_empty()).then(|| finding("outlier", Prose::join(sentences, " "), &names))
+    (!sentences.is_empty()).then(|| finding(FindingKind::Outlier, Prose::join(sentences, " "), &names))
 }
 
 /// `Q4, Q6 and Q11 under d2 in block 3, 4.0 to 9.1 times their medians (steal)`.

@@ -17,7 +17,7 @@ use crate::estimate::Sides;
 use crate::findings::machine::has_allowed_siblings;
 use crate::findings::smt;
 use crate::words::{finding, names};
-use crate::{Estimate, Finding};
+use crate::{Estimate, Finding, FindingKind};
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 use threadwise_document::{Block, Cell, Column, Section, Shown, Table, prose};
@@ -27,13 +27,21 @@ use threadwise_study::Comparison;
 const ELSEWHERE: [&str; 2] = ["baseline", "dop-step"];
 
 /// Kinds of comparisons of siblings, with what they compare.
-const SMT_KINDS: [(&str, &str); 2] = [
-    ("smt-dop", "The same DOP, free to use both threads of each core, against one thread per core"),
-    ("both-threads", "Both threads of each core, at their DOP, against one thread per core at its own"),
+const SMT_KINDS: [(&str, FindingKind, &str); 2] = [
+    (
+        "smt-dop",
+        FindingKind::SmtDop,
+        "The same DOP, free to use both threads of each core, against one thread per core",
+    ),
+    (
+        "both-threads",
+        FindingKind::BothThreads,
+        "Both threads of each core, at their DOP, against one thread per core at its own",
+    ),
 ];
 
 fn is_smt(kind: &str) -> bool {
-    SMT_KINDS.iter().any(|(known, _)| *known == kind)
+    SMT_KINDS.iter().any(|(known, ..)| *known == kind)
 }
 
 /// All pairs of a study that belong here, in its order; without those of which no block has both sides.
@@ -63,7 +71,8 @@ pub fn comparisons(table: &Executions<'_>, plans: &Plans) -> Vec<QueryComparison
 
 /// Gain from siblings, or why it cannot be reported.
 pub fn smt_findings(found: Found<'_>) -> Vec<Finding> {
-    let all: Vec<Finding> = SMT_KINDS.iter().filter_map(|(kind, text)| of_kind(found, kind, text)).collect();
+    let all: Vec<Finding> =
+        SMT_KINDS.iter().filter_map(|(compared, kind, text)| of_kind(found, compared, *kind, text)).collect();
     if !all.is_empty() {
         return all;
     }
@@ -73,13 +82,13 @@ pub fn smt_findings(found: Found<'_>) -> Vec<Finding> {
         (true, true) => "SMT yield: not measured, no block has usable runs of both sides.",
         (true, false) => "SMT yield: not part of this study, although the machine has cores with siblings.",
     };
-    vec![finding("not-measurable", text.to_owned(), &[])]
+    vec![finding(FindingKind::NotMeasurable, text.to_owned(), &[])]
 }
 
 /// Comparisons of one kind, those of the highest DOPs.
-fn of_kind(found: Found<'_>, kind: &str, text: &str) -> Option<Finding> {
+fn of_kind(found: Found<'_>, compared: &str, kind: FindingKind, text: &str) -> Option<Finding> {
     let mut estimates: Vec<&Estimate> =
-        found.facts.throughput().filter(|estimate| estimate.kind == kind).collect();
+        found.facts.throughput().filter(|estimate| estimate.kind == compared).collect();
     let all = estimates.len();
     estimates.sort_by_key(|estimate| {
         let mut treatments = found.queries.treatments.iter();

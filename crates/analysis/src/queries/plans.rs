@@ -8,8 +8,8 @@ use super::executions::{Executions, Pair};
 use super::found::{Found, MAX_QUERIES};
 use super::types::{Change, Estimated, Plan, PlanChange, Queries, is_different};
 use super::words::{cut_short, if_any, query_list, query_name, query_names};
-use crate::Finding;
 use crate::words::finding;
+use crate::{Finding, FindingKind};
 use std::collections::{BTreeMap, BTreeSet};
 use threadwise_document::numbers::{capital, grouped, significant};
 use threadwise_document::{Block, Difference, Fold, Prose, Section, Shown, SideLine, Sides, prose};
@@ -279,7 +279,7 @@ pub fn finding_of(found: Found<'_>) -> Option<Finding> {
     let mut names: Vec<&str> =
         different.iter().flat_map(|change| change.treatments.iter().map(String::as_str)).collect();
     names.sort_unstable();
-    (!sentences.is_empty()).then(|| finding("plan-change", sentences.join(" "), &names))
+    (!sentences.is_empty()).then(|| finding(FindingKind::PlanChange, sentences.join(" "), &names))
 }
 
 /// `Q15 under all d8 (HASH_JOIN … instead of NESTED_LOOP …)`.

@@ -18,7 +18,7 @@ use crate::estimate::{
     Judgeable, MIN_STEPS, Observed, blocks_for, family_alpha, judge_known, means, standard_error,
 };
 use crate::words::{finding, list};
-use crate::{Direction, Finding, Ratio};
+use crate::{Direction, Finding, FindingKind, Ratio};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use threadwise_document::numbers::{counted, grouped, set_percent};
@@ -251,7 +251,7 @@ pub fn finding_of(found: Found<'_>) -> Option<Finding> {
         more
     );
     let names: Vec<&str> = found.queries.short.iter().map(|row| row.treatment.as_str()).collect();
-    Some(finding("short-queries", text, &names))
+    Some(finding(FindingKind::ShortQueries, text, &names))
 }
 
 /// `on all, against DOP 1 (p99 2.10 ms [2.05, 2.15]): DOP 2 is the highest shown to keep p99 within 10% (1.02x [0.98,

@@ -15,7 +15,7 @@ use super::words::{query_name, some_of};
 use crate::estimate::{Judgeable, Rule, judge, judge_many};
 use crate::groups::grouped_by;
 use crate::words::finding;
-use crate::{Direction, Finding, Ratio};
+use crate::{Direction, Finding, FindingKind, Ratio};
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 use threadwise_document::chart::{DopChart, DopLine, StepChart};
@@ -144,7 +144,7 @@ pub fn finding_of(found: Found<'_>, choice: &Choice<'_>) -> Option<Finding> {
     }
     let mut names: Vec<&str> = steps.iter().map(|step| step.to.as_str()).collect();
     names.dedup();
-    (!sentences.is_empty()).then(|| finding("dop-step", Prose::join(sentences, " "), &names))
+    (!sentences.is_empty()).then(|| finding(FindingKind::DopStep, Prose::join(sentences, " "), &names))
 }
 
 /// Whether the totals report a step: from the baseline to a treatment that they name.

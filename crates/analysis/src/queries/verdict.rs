@@ -11,7 +11,7 @@ use crate::findings::scaling;
 use crate::findings::trust::{blocks, disturbances, factors, headline, next};
 use crate::groups::distinct;
 use crate::words::{fastest, finding, limited, list};
-use crate::{Answer, Finding, Ratio};
+use crate::{Answer, Finding, FindingKind, Ratio};
 use std::collections::BTreeSet;
 use threadwise_document::numbers::{self, compact, counted, seconds};
 use threadwise_document::{Mark, Prose, prose};
@@ -70,7 +70,7 @@ fn total(found: Found<'_>, choice: &Choice<'_>) -> Option<Finding> {
     let others = [geometric(found, choice), same_plans(found, choice)];
     others.into_iter().flatten().for_each(|sentence| text.push(sentence));
     let names: Vec<&str> = choice.all().map(|measured| measured.treatment.as_str()).collect();
-    Some(finding("queries-total", text, &names))
+    Some(finding(FindingKind::QueriesTotal, text, &names))
 }
 
 /// Name of a study's baseline, with what its name does not say and one of its figures; `None` if each group has its
@@ -139,7 +139,7 @@ fn best(found: Found<'_>) -> Option<Finding> {
     let sentences = all().map(|one| fastest(one, best, &found.facts.group_words(&one.group), str::to_owned));
     let text = Prose::join(sentences, " ");
     let names: Vec<&str> = all().flat_map(|one| &one.among).map(String::as_str).collect();
-    (!text.is_empty()).then(|| finding("fastest", text, &names))
+    (!text.is_empty()).then(|| finding(FindingKind::Fastest, text, &names))
 }
 
 /// Single queries with a shown difference: how many, and which differ most and least. `None` for streams: that
@@ -162,7 +162,7 @@ fn range(found: Found<'_>, choice: &Choice<'_>) -> Option<Finding> {
             if let [one] = under { (*one).to_owned() } else { format!("any of {} treatments", under.len()) }
         ),
     };
-    Some(finding("queries-range", text, &names))
+    Some(finding(FindingKind::QueriesRange, text, &names))
 }
 
 /// `d2 19 faster (Q9 most, Q4 least), 2 slower (Q3 most, Q1 least)`; `None` if no difference is shown. The first and
@@ -195,7 +195,7 @@ fn shown(measured: &TreatmentQueries) -> Option<Prose> {
 
 /// Size of the data, relative to memory and caches.
 pub fn data_size(queries: &Queries) -> Option<Finding> {
-    Some(finding("data-size", prose!("Data: {}.", data_words(queries)?), &[]))
+    Some(finding(FindingKind::DataSize, prose!("Data: {}.", data_words(queries)?), &[]))
 }
 
 /// Noise floors and marks of totals and of single queries, as the tables have them; for streams, whose concurrent
@@ -227,7 +227,7 @@ pub fn trust(found: Found<'_>) -> Finding {
     }
     let open = treatments.iter().zip(&totals).filter(|(_, total)| is_open(total));
     let evidence: Vec<&str> = open.map(|(measured, _)| measured.treatment.as_str()).collect();
-    finding("trust", text, &evidence)
+    finding(FindingKind::Trust, text, &evidence)
 }
 
 /// `of queries ±1.1% to ±9.3%`: least and largest; `None` if one is unknown.
@@ -278,7 +278,7 @@ pub fn scope(found: Found<'_>) -> Finding {
     if let Some(next) = next(facts, &[]) {
         text.push(prose!(" Next: {}.", next));
     }
-    finding("scope", text, &[])
+    finding(FindingKind::Scope, text, &[])
 }
 
 /// The values that treatments have of an option, in order of first appearance.

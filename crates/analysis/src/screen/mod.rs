@@ -13,7 +13,7 @@ use crate::changed_with::{self, ChangedWith};
 use crate::findings::looks::shows_hidden_siblings;
 use crate::findings::sweep::{is_the_question, sweeps};
 use crate::findings::trust::next;
-use crate::{Facts, Finding};
+use crate::{Facts, Finding, FindingKind};
 use threadwise_document::screen::{Screen, Trust, TrustLevel, answer_fitting, cut};
 use threadwise_document::{Advice, Class, Document, Prose, Section, Span, prose};
 use threadwise_machine::text::shell_word;
@@ -67,9 +67,9 @@ fn answer(facts: &Facts<'_>, verdict: &[Finding], advice: &[Advice], trust: &Tru
     let of_kind = if trust.level == TrustLevel::None { Vec::new() } else { rates::answer(facts) };
     let advised = advice.iter().flat_map(|advice| plain(&advice.line).sentences());
     let sentences: Vec<Prose> = match of_kind.is_empty() || is_the_question(facts, &sweeps(facts)) {
-        true => without_repeats(advised.chain(sentences_of(verdict, is_found))),
+        true => without_repeats(advised.chain(sentences_of(verdict, FindingKind::is_answer))),
         false => {
-            let more = sentences_of(verdict, |kind| kind == "sweep" || kind == "asked");
+            let more = sentences_of(verdict, |kind| matches!(kind, FindingKind::Sweep | FindingKind::Asked));
             // A sweep repeats what a kind's own sentences say of two sessions.
             let known: Vec<String> = of_kind.iter().flat_map(ratios).collect();
             let is_new = |sentence: &Prose| !ratios(sentence).iter().any(|ratio| known.contains(ratio));
@@ -78,7 +78,9 @@ fn answer(facts: &Facts<'_>, verdict: &[Finding], advice: &[Advice], trust: &Tru
         }
     };
     match sentences.is_empty() {
-        true => sentences_of(verdict, |kind| kind == "not-measurable"),
+        true => {
+            sentences_of(verdict, |kind| matches!(kind, FindingKind::Nothing | FindingKind::NotMeasurable))
+        }
         false => sentences,
     }
 }
@@ -114,8 +116,8 @@ fn without_repeats(sentences: impl Iterator<Item = Prose>) -> Vec<Prose> {
 }
 
 /// The sentences of findings of some kinds, in their order.
-fn sentences_of(verdict: &[Finding], is_meant: fn(&str) -> bool) -> Vec<Prose> {
-    let found = verdict.iter().filter(|finding| is_meant(&finding.kind));
+fn sentences_of(verdict: &[Finding], is_meant: fn(FindingKind) -> bool) -> Vec<Prose> {
+    let found = verdict.iter().filter(|finding| is_meant(finding.kind));
     found.flat_map(|finding| plain(&finding.line).sentences()).collect()
 }
 
@@ -123,7 +125,7 @@ fn sentences_of(verdict: &[Finding], is_meant: fn(&str) -> bool) -> Vec<Prose> {
 /// then, `files` where the rest is.
 pub fn of_document(document: &Document, trust: Trust, next: Prose, files: Prose) -> Screen {
     let simulated = if document.simulated { "SIMULATED: " } else { "" };
-    let mut answer = sentences_of(&document.verdict, |kind| kind != "caution");
+    let mut answer = sentences_of(&document.verdict, |kind| kind != FindingKind::Caution);
     if answer.is_empty() {
         answer.extend(document.about.iter().map(|line| prose!("{}.", line)));
     }
@@ -146,7 +148,7 @@ pub fn of_document(document: &Document, trust: Trust, next: Prose, files: Prose)
 
 /// Trust in the result of several studies together: LOW if they are too few, FAIR if a caution applies.
 pub fn of_cautions(document: &Document, can_tell: bool) -> Trust {
-    let cautions = document.verdict.iter().filter(|finding| finding.kind == "caution");
+    let cautions = document.verdict.iter().filter(|finding| finding.kind == FindingKind::Caution);
     let reasons: Vec<Prose> =
         cautions.map(|finding| finding.line.clone().without_start("Mind: ").capital()).collect();
     match (can_tell, reasons.is_empty()) {
@@ -189,35 +191,7 @@ pub fn of_studies(studies: &[Facts<'_>], document: &Document) -> Trust {
 }
 
 fn has_cautions(document: &Document) -> bool {
-    document.verdict.iter().any(|finding| finding.kind == "caution")
-}
-
-/// Kinds of findings that are results rather than trust or scope.
-fn is_found(kind: &str) -> bool {
-    const OTHERS: [&str; 21] = [
-        "a-a-alarm",
-        "advice",
-        "data-size",
-        "drift",
-        "emulated",
-        "carry-over",
-        "warm-up",
-        "long-windows",
-        "looks",
-        "lost-cpu",
-        "machine",
-        "not-measurable",
-        "clock",
-        "outlier",
-        "plan-change",
-        "scope",
-        "settling",
-        "simulated",
-        "trust",
-        "validity",
-        "why",
-    ];
-    !OTHERS.contains(&kind)
+    document.verdict.iter().any(|finding| finding.kind == FindingKind::Caution)
 }
 
 /// Lines that put the advice into effect, if it may be followed.

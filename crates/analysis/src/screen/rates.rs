@@ -6,7 +6,6 @@ use crate::diagnostics::neighbours;
 use crate::estimate::THROUGHPUT;
 use crate::findings::looks::shows_hidden_siblings;
 use crate::findings::smt::core_yield;
-use crate::kinds;
 use crate::looks::states::State;
 use crate::shape::Shape;
 use crate::words::share;
@@ -152,8 +151,7 @@ fn by_group<'a>(facts: &'a Facts<'a>, answer: &[Prose]) -> Option<Table> {
         true => String::new(),
         false => format!("{} of {}", shown.len(), groups.len()),
     };
-    let mut columns =
-        vec![Column::text(heading), Column::figure(kinds::of(facts.study).nouns(facts.study).rate)];
+    let mut columns = vec![Column::text(heading), Column::figure(facts.study.nouns().rate)];
     let mut rows: Vec<Vec<Cell>> = shown
         .iter()
         .map(|group| {
@@ -237,7 +235,7 @@ pub fn table<'a>(facts: &'a Facts<'a>, answer: &[Prose]) -> Option<Table> {
     let shown: Vec<&TreatmentSummary> =
         members.into_iter().filter(|one| is_row(facts, one)).take(ROWS).collect();
     let most = shown.iter().filter_map(|one| Some(one.metrics.get(THROUGHPUT)?.mean)).fold(0.0, f64::max);
-    let nouns = kinds::of(facts.study).nouns(facts.study);
+    let nouns = facts.study.nouns();
     let one = if is_one_alone(facts) { "one" } else { facts.baseline_label(group) };
     let bounded = bounded(facts, group);
     let given = answer.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");

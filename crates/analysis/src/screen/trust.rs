@@ -8,7 +8,7 @@ use crate::diagnostics::neighbours::claimed_costs;
 use crate::estimate::{Alarm, BUSY_FLAG_SHARE, NEIGHBOUR_FLAG_SHARE, STEAL_FLAG_SHARE};
 use crate::findings::trust;
 use crate::words::{plus_minus, share};
-use crate::{Answer, Facts, Finding, validity};
+use crate::{Answer, Facts, Finding, FindingKind, validity};
 use threadwise_document::numbers::{capital, counted};
 use threadwise_document::screen::{Trust, TrustLevel};
 use threadwise_document::{Prose, prose};
@@ -84,9 +84,9 @@ fn low(facts: &Facts<'_>, verdict: &[Finding]) -> Vec<Prose> {
     let placed = trust::not_placed(facts.notes);
     let warnings = placed.into_iter().chain(facts.hardware.and_then(trust::declared_wrongly));
     reasons.extend(warnings.filter_map(|finding| unlabelled(&finding.line)));
-    let diagnosed = verdict
-        .iter()
-        .filter(|finding| ["warm-up", "carry-over", "settling"].contains(&finding.kind.as_str()));
+    let diagnosed = verdict.iter().filter(|finding| {
+        matches!(finding.kind, FindingKind::WarmUp | FindingKind::CarryOver | FindingKind::Settling)
+    });
     reasons.extend(diagnosed.filter_map(|finding| unlabelled(&finding.line)));
     reasons
 }
@@ -122,10 +122,10 @@ fn fair(facts: &Facts<'_>, verdict: &[Finding]) -> Vec<Prose> {
         reasons
             .push(prose!("Rates hold only for this study: the hypervisor took {} of the CPU time.", stolen));
     }
-    if verdict.iter().any(|finding| finding.kind == "drift") {
+    if verdict.iter().any(|finding| finding.kind == FindingKind::Drift) {
         reasons.push("The rate of the baseline changed while it was measured, so rates are means.".into());
     }
-    if verdict.iter().any(|finding| finding.kind == "long-windows") {
+    if verdict.iter().any(|finding| finding.kind == FindingKind::LongWindows) {
         reasons.push("Windows of seconds give different ratios from these slices.".into());
     }
     reasons

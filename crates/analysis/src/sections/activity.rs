@@ -13,7 +13,8 @@ use threadwise_study::workload::Nouns;
 const MAX_NAME: usize = 40;
 
 /// The section; `None` if the engine reports nothing.
-pub fn section(facts: &Facts<'_>, nouns: &Nouns) -> Option<Section> {
+pub fn section(facts: &Facts<'_>) -> Option<Section> {
+    let nouns = &facts.study.nouns();
     let mut blocks = Vec::new();
     let sampled = measured(facts, |summary| summary.activity.waits.as_ref());
     if sampled.iter().any(|(_, waits)| !waits.enough) {

@@ -11,7 +11,6 @@ use std::collections::BTreeMap;
 use threadwise_document::{Block, Cell, Column, Interval, Shown, Table};
 use threadwise_statistics::{arithmetic, mean};
 use threadwise_study::Run;
-use threadwise_study::workload::Nouns;
 
 /// One run, seconds.
 #[derive(Clone, Copy)]
@@ -73,7 +72,8 @@ fn core_time(name: &str, all: &[Taken], alpha: f64) -> CoreTime {
 }
 
 /// The table; `None` if nothing is known.
-pub fn table(facts: &Facts<'_>, nouns: &Nouns) -> Option<Block> {
+pub fn table(facts: &Facts<'_>) -> Option<Block> {
+    let nouns = &facts.study.nouns();
     let rows: Vec<Vec<Cell>> = core_times(facts).into_iter().map(|one| row(facts, one)).collect();
     let columns = vec![
         Column::text("treatment"),
@@ -131,8 +131,8 @@ fn taken(facts: &Facts<'_>, run: &Run) -> Option<Taken> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::analyse_on;
     use crate::fixtures::{cpu_times, machine, run, study};
-    use crate::{analyse_on, kinds};
 
     #[test]
     fn two_busy_siblings_are_two_cpu_seconds_and_one_core_second() {
@@ -150,8 +150,7 @@ mod tests {
         }
         let analysis = analyse_on(&study, Some(&topology), &runs, 1.0);
         let facts = Facts { runs: &runs, ..Facts::new(&study, &topology, &analysis) };
-        let nouns = kinds::of(&study).nouns(&study);
-        let Some(Block::Table(table)) = table(&facts, &nouns) else { panic!("no table") };
+        let Some(Block::Table(table)) = table(&facts) else { panic!("no table") };
         let both = table.cells().find(|cells| cells[0] == Cell::text("C")).unwrap();
         let Cell::Bounds { low, high, .. } = &both[3] else { panic!("{both:?}") };
         assert!((low - 1.0).abs() < 1e-9 && (high - 1.0).abs() < 1e-9, "{both:?}");

@@ -40,7 +40,8 @@ const FIGURES: [Figure; 5] = [
 ];
 
 /// The section; `None` if nothing was read.
-pub fn section(facts: &Facts<'_>, nouns: &Nouns) -> Option<Section> {
+pub fn section(facts: &Facts<'_>) -> Option<Section> {
+    let nouns = &facts.study.nouns();
     let cpus = facts.analysis.cpus.as_ref()?;
     let mut blocks = vec![Block::Text(about(), Shown::Page)];
     blocks.extend(by_cpu(cpus));

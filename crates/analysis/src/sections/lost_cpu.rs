@@ -2,7 +2,7 @@
 
 use super::cells::{NAMES, columns, names, with_ends};
 use crate::words::{MAX_LISTED, finding};
-use crate::{Estimate, Facts, Finding};
+use crate::{Estimate, Facts, Finding, FindingKind};
 use threadwise_document::{Cell, Prose, Table, numbers, prose};
 
 /// The ratios whose sides may differ in lost CPU time by more than the margin. They are not chosen by the width of
@@ -26,7 +26,7 @@ pub fn finding_of(facts: &Facts<'_>) -> Option<Finding> {
     };
     let text =
         prose!("Without the CPU time that sessions lost to the hypervisor and others: {}{}.", all, more);
-    (!found.is_empty()).then(|| finding("lost-cpu", text, &evidence))
+    (!found.is_empty()).then(|| finding(FindingKind::LostCpu, text, &evidence))
 }
 
 /// `same-package to alone 1.98x [1.88, 2.09] instead of 1.91x [1.75, 2.08]`.

@@ -4,13 +4,13 @@ use super::cells::{NAMES, columns, group_name, names, share, with_ends};
 use super::{latency, looks, lost_cpu};
 use crate::estimate::Alarm;
 use crate::kind::Kind;
-use crate::{Answer, BlockCovariates, Direction, Facts, Ratio, diagnostics, warmups};
+use crate::{Answer, BlockCovariates, Direction, Facts, Ratio, warmups};
 use threadwise_document::numbers;
 use threadwise_document::{Block, Cell, Prose, Section, Shown, Table, prose};
 use threadwise_study::Stopping;
 
-/// Method and noise.
-pub fn section(facts: &Facts<'_>, kind: &dyn Kind) -> Section {
+/// Method and noise, with the paragraphs of questions.
+pub fn section(facts: &Facts<'_>, kind: &dyn Kind, of_questions: Vec<Prose>) -> Section {
     let mut tables = vec![noise_floors(facts, kind), estimates(facts)];
     tables.extend(other_metrics(facts, kind));
     tables.extend(latency::table(facts));
@@ -18,12 +18,12 @@ pub fn section(facts: &Facts<'_>, kind: &dyn Kind) -> Section {
     tables.extend(covariates_by_block(facts));
     tables.extend(unflagged(facts));
     tables.extend(lost_cpu::table(facts));
-    let texts = paragraphs(facts, kind).into_iter().map(|text| Block::Text(text, Shown::Page));
+    let texts = paragraphs(facts, kind, of_questions).into_iter().map(|text| Block::Text(text, Shown::Page));
     let tables = tables.into_iter().map(|table| Block::Table(table.shown(Shown::Page)));
     Section::new("method", "Method and noise", texts.chain(tables).collect())
 }
 
-fn paragraphs(facts: &Facts<'_>, kind: &dyn Kind) -> Vec<Prose> {
+fn paragraphs(facts: &Facts<'_>, kind: &dyn Kind, of_questions: Vec<Prose>) -> Vec<Prose> {
     let (study, analysis) = (facts.study, facts.analysis);
     let design = &study.design;
     let mut lines = vec![
@@ -50,7 +50,7 @@ fn paragraphs(facts: &Facts<'_>, kind: &dyn Kind) -> Vec<Prose> {
     ];
     lines.extend(kind.method(facts));
     lines.extend(warmups::warm_up(facts));
-    lines.extend(diagnostics::method(facts));
+    lines.extend(of_questions);
     lines.extend(looks::gap(facts));
     if !analysis.excluded_blocks.is_empty() {
         let left_out: Vec<String> = analysis.excluded_blocks.iter().map(|line| kind.reason(line)).collect();

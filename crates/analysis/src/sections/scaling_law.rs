@@ -5,13 +5,12 @@ use crate::scaling_law::{
     Candidate, FEWEST_LOADS, Fitted, Outcome, Prediction, ScalingLaw, SeriesLaw, Unknown,
 };
 use crate::words::finding;
-use crate::{Facts, Finding};
+use crate::{Facts, Finding, FindingKind};
 use threadwise_document::chart::CurveChart;
 use threadwise_document::numbers::{self, counted};
 use threadwise_document::{
     Block, Cell, Chart, Column, Document, Figure, Interval, Prose, Section, Shown, Table, prose,
 };
-use threadwise_study::workload::Nouns;
 
 /// Words for a series' work.
 #[derive(Debug, Clone, Copy)]
@@ -33,7 +32,8 @@ impl Words {
 }
 
 /// The section of a study's report; `None` if it has no sweep, or too few points of one.
-pub fn section(facts: &Facts<'_>, nouns: &Nouns) -> Option<Section> {
+pub fn section(facts: &Facts<'_>) -> Option<Section> {
+    let nouns = &facts.study.nouns();
     let laws = &facts.analysis.scaling_laws;
     let has_law = laws.iter().any(|one| matches!(one.outcome, Outcome::Law(_)));
     let words = Words { rate: nouns.rate, sessions: nouns.sessions };
@@ -57,13 +57,15 @@ pub fn law_document(
 fn lines(one: &SeriesLaw, words: Words, name: &str) -> Vec<Finding> {
     let place = if name.is_empty() { Prose::default() } else { prose!("{}: ", name) };
     let law = match &one.outcome {
-        Outcome::Gap(why) => return vec![finding("scaling-law", prose!("{}No law: {}.", place, why), &[])],
+        Outcome::Gap(why) => {
+            return vec![finding(FindingKind::ScalingLaw, prose!("{}No law: {}.", place, why), &[])];
+        }
         Outcome::Law(law) => law,
     };
     let mut all = vec![numbers_of(law, words)];
     all.extend(turns(law, words));
     all.extend(law.predictions.iter().map(|one| predicted(one, words)));
-    let with_place = |text: Prose| finding("scaling-law", prose!("{}{}", place.clone(), text), &[]);
+    let with_place = |text: Prose| finding(FindingKind::ScalingLaw, prose!("{}{}", place.clone(), text), &[]);
     all.into_iter().map(with_place).collect()
 }
 

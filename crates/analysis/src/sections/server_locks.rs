@@ -11,7 +11,8 @@ use threadwise_document::{Block, Cell, Column, Prose, Section, Shown, Table, pro
 use threadwise_study::workload::Nouns;
 
 /// The section; `None` if the server reports none of them.
-pub fn section(facts: &Facts<'_>, nouns: &Nouns) -> Option<Section> {
+pub fn section(facts: &Facts<'_>) -> Option<Section> {
+    let nouns = &facts.study.nouns();
     let treatments = facts.analysis.treatments.iter();
     let locks: Vec<(&str, &ServerLocks)> = treatments
         .clone()

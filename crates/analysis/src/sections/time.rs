@@ -39,7 +39,8 @@ pub fn label_of(facts: &Facts<'_>, treatment: &str) -> Option<usize> {
 }
 
 /// The section.
-pub fn section(facts: &Facts<'_>, nouns: &Nouns) -> Section {
+pub fn section(facts: &Facts<'_>) -> Section {
+    let nouns = &facts.study.nouns();
     let study = facts.study;
     let (charts, total) = charts(facts);
     let what = match () {
@@ -66,7 +67,7 @@ pub fn section(facts: &Facts<'_>, nouns: &Nouns) -> Section {
         thinned
     );
     let title = if study.runs_whole() { "Every run in time order" } else { "Every slice in time order" };
-    let levels = drift::figures(facts, nouns);
+    let levels = drift::figures(facts);
     let figures = charts.into_iter().map(|chart| {
         Block::Figure(Box::new(Figure {
             wide: true,

@@ -8,11 +8,11 @@ use threadwise_document::chart::{Usage, UsageRow};
 use threadwise_document::numbers::percent;
 use threadwise_document::{Block, Cell, Chart, Column, Figure, Section, Shown, Table, prose};
 use threadwise_machine::{CpuSet, Topology};
-use threadwise_study::workload::Nouns;
 use threadwise_study::{CpuTimes, Run};
 
 /// The section.
-pub fn section(facts: &Facts<'_>, nouns: &Nouns) -> Section {
+pub fn section(facts: &Facts<'_>) -> Section {
+    let nouns = &facts.study.nouns();
     let Some(usage) = chart(facts) else {
         let none = prose!("No readings of /proc/stat were taken.");
         return Section::new("cpus", TITLE, vec![Block::Text(none, Shown::Page)]);
@@ -44,7 +44,7 @@ pub fn section(facts: &Facts<'_>, nouns: &Nouns) -> Section {
             table: table.shown(Shown::Page),
         }))
     };
-    let mut blocks: Vec<Block> = core_time::table(facts, nouns).into_iter().collect();
+    let mut blocks: Vec<Block> = core_time::table(facts).into_iter().collect();
     if !usage.steal {
         let none = prose!(
             "The hypervisor took less than {} of the time of every logical CPU.",

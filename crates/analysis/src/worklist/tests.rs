@@ -4,7 +4,7 @@
 use super::*;
 use crate::commands::IDLE_SHARE;
 use crate::fixtures::{comparison, cpu_times, machine, ratio, study};
-use crate::{Answer, Finding, Ratio, analyse_on, plain_verdict};
+use crate::{Answer, Finding, FindingKind, Ratio, analyse_on, plain_verdict};
 use threadwise_study::{
     Comparison, OptionValue, Reading, RunStatus, SessionSlice, Slice, Treatment, Workload, command,
 };
@@ -166,7 +166,7 @@ fn list_of(study: &Study, runs: &[Run]) -> Worklist {
     analyse_on(study, None, runs, 1.0).worklist.unwrap()
 }
 
-fn of_kind(findings: &[Finding], kind: &str) -> Vec<String> {
+fn of_kind(findings: &[Finding], kind: FindingKind) -> Vec<String> {
     findings.iter().filter(|finding| finding.kind == kind).map(Finding::text).collect()
 }
 
@@ -278,12 +278,12 @@ fn a_list_that_is_not_reported_whole_is_not_computed() {
     assert_eq!(list_of(&study, &runs).items, None);
     let topology = machine(1, 2, 1);
     let findings = plain_verdict(&study, &topology, &analyse_on(&study, Some(&topology), &runs, 1.0));
-    assert!(of_kind(&findings, "not-measurable")[0].contains("2000 items or more"), "{findings:?}");
+    assert!(of_kind(&findings, FindingKind::NotMeasurable)[0].contains("2000 items or more"), "{findings:?}");
     // Runs that tell no items at all are no reason to say so of the list.
     let mut silent = story(8);
     silent.iter_mut().for_each(|run| run.readings.retain(|reading| reading.sampler == command::SAMPLER));
     let findings = plain_verdict(&reload(), &topology, &analyse_on(&reload(), Some(&topology), &silent, 1.0));
-    assert!(of_kind(&findings, "not-measurable")[0].contains("no run reported"), "{findings:?}");
+    assert!(of_kind(&findings, FindingKind::NotMeasurable)[0].contains("no run reported"), "{findings:?}");
 }
 
 #[test]
@@ -322,7 +322,7 @@ fn the_verdict_of_a_work_list() {
              first, one queue, evicted from the page cache before each run.",
         ]
     );
-    let steps = findings.iter().find(|finding| finding.kind == "jobs-step").unwrap();
+    let steps = findings.iter().find(|finding| finding.kind == FindingKind::JobsStep).unwrap();
     assert_eq!(
         steps.evidence,
         ["all j2 : all j1+all j1'", "all j4 : all j2", "no-smt j2 : no-smt j1", "no-smt j4 : no-smt j2"]
@@ -338,10 +338,10 @@ fn a_machine_without_smt_has_none_to_compare() {
     let topology = machine(1, 2, 1);
     let findings = plain_verdict(&study, &topology, &analyse_on(&study, Some(&topology), &runs, 1.0));
     assert_eq!(
-        of_kind(&findings, "not-measurable"),
+        of_kind(&findings, FindingKind::NotMeasurable),
         ["SMT yield: not measurable here (no core has two logical CPUs); that does not mean none."]
     );
-    assert_eq!(of_kind(&findings, "smt-whole"), Vec::<String>::new());
+    assert_eq!(of_kind(&findings, FindingKind::SmtWhole), Vec::<String>::new());
 }
 
 #[test]
@@ -357,7 +357,7 @@ fn growth_to_the_end_and_a_fall() {
         };
         let runs: Vec<Run> = (0..8).flat_map(of_block).collect();
         let findings = plain_verdict(&study, &topology, &analyse_on(&study, Some(&topology), &runs, 1.0));
-        of_kind(&findings, "jobs-step")[0].clone()
+        of_kind(&findings, FindingKind::JobsStep)[0].clone()
     };
     assert!(
         say(&TWO).contains("Speed still grows at 2 jobs, the largest number tested. Intervals"),
@@ -393,7 +393,7 @@ fn schedules_that_were_run_are_pairs() {
     close(list.pairs[0].speed.value, 0.8);
     let topology = machine(1, 2, 1);
     let findings = plain_verdict(&study, &topology, &analyse_on(&study, Some(&topology), &runs, 1.0));
-    let text = of_kind(&findings, "schedule");
+    let text = of_kind(&findings, FindingKind::Schedule);
     assert_eq!(text.len(), 1, "what was run needs no computing");
     assert!(
         text[0].starts_with(
@@ -401,7 +401,7 @@ fn schedules_that_were_run_are_pairs() {
         ),
         "{text:?}"
     );
-    let idle = &of_kind(&findings, "idle-tail")[0];
+    let idle = &of_kind(&findings, FindingKind::IdleTail)[0];
     assert!(idle.contains("20% [20, 20] with 2 jobs, one queue, largest first; 20%"), "{idle}");
 }
 
@@ -414,7 +414,10 @@ fn one_block_has_no_interval_and_other_workloads_no_list() {
     let speed = list.series[0].steps[0].speed.as_ref().unwrap();
     assert!(speed.low == 0.0 && speed.high.is_infinite() && !speed.is_different());
     let findings = plain_verdict(&study, &topology, &analysis);
-    assert!(of_kind(&findings, "jobs-step")[0].contains("1.60x (1 block, no interval)"), "{findings:?}");
+    assert!(
+        of_kind(&findings, FindingKind::JobsStep)[0].contains("1.60x (1 block, no interval)"),
+        "{findings:?}"
+    );
     let nothing = analyse_on(&study, None, &[], 1.0).worklist.unwrap();
     assert!(nothing.series.is_empty() && nothing.pairs.is_empty() && nothing.timelines.is_empty());
     let other = Study { workload: Workload::Command, ..study };
@@ -444,7 +447,7 @@ fn what_more_blocks_would_not_fix_is_not_answered_with_more_blocks() {
     let found = |others: f64| {
         let (study, runs) = noisy(others);
         let findings = plain_verdict(&study, &topology, &analyse_on(&study, Some(&topology), &runs, 1.0));
-        ["trust", "scope"].map(|kind| of_kind(&findings, kind)[0].clone())
+        [FindingKind::Trust, FindingKind::Scope].map(|kind| of_kind(&findings, kind)[0].clone())
     };
     let [trust, scope] = found(0.0);
     assert!(!trust.contains("other processes kept"), "{trust}");
@@ -472,7 +475,7 @@ fn why_no_difference_is_shown_and_what_is_not_decided() {
     point.speed = Some(Ratio { answer: Answer::Undecided, ..ratio(1.07, 1.04, 1.10) });
     let findings = plain_verdict(&study, &topology, &steady);
     assert_eq!(
-        of_kind(&findings, "jobs-step"),
+        of_kind(&findings, FindingKind::JobsStep),
         [
             "Speed by number of jobs on all: from 1 to 2 1.07x [1.04, 1.10], undecided (not after adjusting for all \
               comparisons and for correlation). Whether 2 jobs are faster than 1 is not decided; best guess 2 \
@@ -513,7 +516,7 @@ fn jobs_and_placement_at_once_are_reported_against_the_baseline() {
         .collect();
     let topology = machine(1, 2, 1);
     let findings = plain_verdict(&study, &topology, &analyse_on(&study, Some(&topology), &runs, 1.0));
-    let text = of_kind(&findings, "command");
+    let text = of_kind(&findings, FindingKind::Command);
     assert!(text[0].contains("Against it: many (all) 0.63x ["), "{findings:?}");
 }
 
@@ -529,7 +532,7 @@ fn a_step_that_the_study_does_not_have_is_a_gap() {
 
 #[test]
 fn the_first_line_is_validity_or_the_answer() {
-    crate::fixtures::assert_leads(&reload(), &machine(1, 2, 2), &story(8), "advice");
+    crate::fixtures::assert_leads(&reload(), &machine(1, 2, 2), &story(8), FindingKind::Advice);
 }
 
 #[test]

@@ -5,8 +5,8 @@ use super::lines::{cut, first, numbered};
 use super::{BOLD, DIM, RED, Style, YELLOW, columns, cpus, pairs, wrap};
 use crate::drawing::topology_line;
 use crate::text::plain;
-use threadwise_analysis::Finding;
 use threadwise_analysis::hardware::Hardware;
+use threadwise_analysis::{Finding, FindingKind};
 use threadwise_document as document;
 use threadwise_document::numbers::{counted, cpu_list, significant};
 use threadwise_machine::{CpuSet, Topology};
@@ -67,7 +67,7 @@ fn machine(topology: &Topology, style: Style) -> Vec<String> {
 
 /// The verdict; gaps have lines of their own below.
 fn verdict(hardware: &Hardware, style: Style) -> Vec<String> {
-    let all = hardware.verdict.iter().filter(|finding| finding.kind != "probe-gap");
+    let all = hardware.verdict.iter().filter(|finding| finding.kind != FindingKind::ProbeGap);
     numbered(&all.cloned().collect::<Vec<Finding>>(), style)
 }
 

@@ -7,6 +7,7 @@ use threadwise_analysis::{
     Analysis, Covariates, Direction, Estimate, Finding, Interval, NoiseFloor, Ratio, TreatmentSummary,
     Unflagged,
 };
+use threadwise_document::FindingKind;
 use threadwise_machine::topology::{Cache, Core, CoreKind, Group, Identity, Limits, LogicalCpu, NumaNode};
 use threadwise_machine::{CpuSet, Pin, Topology};
 use threadwise_report::{Document, Facts};
@@ -490,21 +491,29 @@ fn findings(analysis: &Analysis) -> Vec<Finding> {
         let estimate = analysis.estimates.iter().find(|estimate| estimate.name == name).unwrap();
         format!("{:.2}x [{:.2}, {:.2}]", estimate.ratio.value, estimate.ratio.low, estimate.ratio.high)
     };
-    let finding =
-        |kind: &str, text: String| Finding { kind: kind.to_owned(), line: text.into(), evidence: vec![] };
+    let finding = |kind: FindingKind, text: String| Finding { kind, line: text.into(), evidence: vec![] };
     vec![
-        finding("machine", "7 usable cores x 2 threads on 2 packages; one core is not usable.".to_owned()),
-        finding("smt-yield", format!("A full core does {} one thread.", figure("smt-yield/l2"))),
         finding(
-            "scaling",
+            FindingKind::Machine,
+            "7 usable cores x 2 threads on 2 packages; one core is not usable.".to_owned(),
+        ),
+        finding(FindingKind::SmtYield, format!("A full core does {} one thread.", figure("smt-yield/l2"))),
+        finding(
+            FindingKind::Scaling,
             format!(
                 "Two sessions on two cores do {} one session's reads; beyond the LLC {}.",
                 figure("same-package/l2 : alone"),
                 figure("same-package/memory : alone")
             ),
         ),
-        finding("packages", format!("Two packages: {} of one session.", figure("cross-package/l2 : alone"))),
-        finding("trust", "Trust: noise floor ±0.9%, steal 0.2%; 8 blocks.".to_owned()),
-        finding("scope", "Scope: a model, cached reads, no writes. Next: `threadwise run`.".to_owned()),
+        finding(
+            FindingKind::Packages,
+            format!("Two packages: {} of one session.", figure("cross-package/l2 : alone")),
+        ),
+        finding(FindingKind::Trust, "Trust: noise floor ±0.9%, steal 0.2%; 8 blocks.".to_owned()),
+        finding(
+            FindingKind::Scope,
+            "Scope: a model, cached reads, no writes. Next: `threadwise run`.".to_owned(),
+        ),
     ]
 }

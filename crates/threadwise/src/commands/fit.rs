@@ -9,7 +9,7 @@ use std::io::Read;
 use std::path::Path;
 use std::path::PathBuf;
 use threadwise_analysis::scaling_law::{Draws, Outcome, SeriesLaw, laws, of_study, table};
-use threadwise_analysis::{LawWords, UNNAMED, kinds, law_document};
+use threadwise_analysis::{LawWords, UNNAMED, law_document};
 use threadwise_document::screen::{Trust, TrustLevel};
 use threadwise_document::{Document, Prose};
 use threadwise_machine::given;
@@ -130,15 +130,14 @@ fn is_study(path: &Path) -> Result<bool, AppError> {
 fn study(args: &FitArgs) -> Result<Fitted, AppError> {
     let opened = Opened::open(&args.file)?;
     let facts = opened.facts();
-    let kind = kinds::of(facts.study);
     let file = args.file.display();
     if facts.study.runs_whole() || facts.analysis.queries.is_some() {
         return Err(AppError::Input(format!(
             "{file} is a study of {}, without throughput against sessions: fit needs a study of rates, such as `threadwise run session-sweep`",
-            kind.nouns(facts.study).noun
+            facts.study.nouns().noun
         )));
     }
-    let nouns = kind.nouns(facts.study);
+    let nouns = facts.study.nouns();
     let names = facts.study.groups().into_iter();
     Ok(Fitted {
         laws: of_study(facts.study, facts.topology, facts.runs, &args.predict),

@@ -1,6 +1,7 @@
 //! Commands that always take the same time.
 
 use super::*;
+use crate::FindingKind;
 
 /// Blocks of A, A' and T that all last a second, within so much, and say `p99` where there is a spec for it.
 fn of_a_second(jitter: f64, metrics: &[(&str, &str)], options: &[(&str, &str)]) -> (Study, Vec<Run>) {
@@ -26,7 +27,7 @@ fn a_command_that_always_takes_the_same_time_is_not_judged_by_its_duration() {
     let said = |study: &Study, runs: &[Run]| {
         let analysis = analyse_on(study, Some(&topology), runs, 1.0);
         let findings = plain_verdict(study, &topology, &analysis);
-        (of_kind(&findings, "command"), of_kind(&findings, "scope"), analysis)
+        (of_kind(&findings, FindingKind::Command), of_kind(&findings, FindingKind::Scope), analysis)
     };
     let (study, runs) = of_a_second(0.05, &[], &[]);
     let (command, scope, analysis) = said(&study, &runs);

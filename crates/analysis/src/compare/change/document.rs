@@ -1,6 +1,7 @@
 //! "Did it change?" as a document: the answer first, then treatments, comparisons, what differs, the studies.
 
 use super::{Change, Changed, Said};
+use crate::FindingKind;
 use crate::compare::{aspects, mind, studies_section};
 use crate::estimate::THROUGHPUT;
 use crate::words::{finding, first, more};
@@ -133,7 +134,7 @@ fn cannot_tell(change: &Change<'_>) -> Vec<Finding> {
 }
 
 fn line(text: Prose, rests_on: &[&Changed<'_>]) -> Finding {
-    finding("change", text, &rests_on.iter().map(|changed| changed.name).collect::<Vec<_>>())
+    finding(FindingKind::Change, text, &rests_on.iter().map(|changed| changed.name).collect::<Vec<_>>())
 }
 
 /// Names with the interval that decides.

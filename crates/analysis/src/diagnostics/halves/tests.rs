@@ -1,5 +1,6 @@
 //! From runs to the finding and the line of "Method and noise".
 
+use crate::FindingKind;
 use crate::Ratio;
 use crate::diagnostics::Found;
 use crate::fixtures;
@@ -46,7 +47,7 @@ fn said(study: &Study, analysis: &Analysis) -> (String, Option<String>) {
     let topology = Topology::default();
     let facts = Facts::new(study, &topology, analysis);
     let paragraph = super::paragraph(&facts, found(analysis)).unwrap().to_string();
-    let found = document(&facts).verdict.into_iter().find(|finding| finding.kind == "warm-up");
+    let found = document(&facts).verdict.into_iter().find(|finding| finding.kind == FindingKind::WarmUp);
     (paragraph, found.map(|finding| finding.line.to_string()))
 }
 

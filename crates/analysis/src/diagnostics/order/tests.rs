@@ -1,6 +1,7 @@
 //! Neighbours and carry-over of whole runs, and what a report says of them.
 
 use super::{Neighbours, OrderedSlice, contrasts, judged};
+use crate::FindingKind;
 use crate::diagnostics::Found;
 use crate::estimate::Rule;
 use crate::estimate::sides::Sides;
@@ -107,7 +108,7 @@ fn said(study: &Study, analysis: &Analysis) -> (String, Option<String>) {
     let topology = Topology::default();
     let facts = Facts::new(study, &topology, analysis);
     let paragraph = super::paragraph(&facts, &found(analysis)).unwrap().to_string();
-    let finding = document(&facts).verdict.into_iter().find(|finding| finding.kind == "carry-over");
+    let finding = document(&facts).verdict.into_iter().find(|finding| finding.kind == FindingKind::CarryOver);
     (paragraph, finding.map(|finding| finding.line.to_string()))
 }
 
@@ -161,10 +162,13 @@ fn carry_over_is_a_finding_before_the_scope() {
         paragraph.contains("the largest change of 3; by Holm's method carry-over is shown for 3. Within")
     );
     let topology = Topology::default();
-    let kinds: Vec<String> =
+    let kinds: Vec<FindingKind> =
         document(&Facts::new(&study, &topology, &analysis)).verdict.into_iter().map(|one| one.kind).collect();
-    let place = |kind: &str| kinds.iter().position(|one| one == kind).unwrap();
-    assert_eq!((place("carry-over"), place("scope")), (place("trust") + 1, place("carry-over") + 1));
+    let place = |kind| kinds.iter().position(|one| *one == kind).unwrap();
+    assert_eq!(
+        (place(FindingKind::CarryOver), place(FindingKind::Scope)),
+        (place(FindingKind::Trust) + 1, place(FindingKind::CarryOver) + 1)
+    );
 }
 
 #[test]

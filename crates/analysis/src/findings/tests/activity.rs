@@ -1,6 +1,7 @@
 //! What is reported of waits, locks, clients, fixed work and inserts.
 
 use super::*;
+use crate::FindingKind;
 use threadwise_study::{Counters, Note, NoteCode};
 
 /// Gives every run of a treatment counters of no session, with a little wobble from block to block.
@@ -30,11 +31,11 @@ fn inserts_are_not_called_reads() {
     let (mut study, mut runs) = insert_study();
     let findings = verdict_of(&study, &runs);
     assert_eq!(
-        of_kind(&findings, "scaling"),
+        of_kind(&findings, FindingKind::Scaling),
         "Two sessions on two cores do 1.94x [1.94, 1.94] one session's inserts."
     );
     assert_eq!(
-        of_kind(&findings, "scope"),
+        of_kind(&findings, FindingKind::Scope),
         "Scope: engine postgres, workload insert, inserts are rows of committed transactions. \
          Left out: same-core and cross-package."
     );
@@ -44,7 +45,7 @@ fn inserts_are_not_called_reads() {
         treatment.options.insert("durability".to_owned(), relaxed);
     }
     assert!(
-        of_kind(&verdict_of(&study, &runs), "scope")
+        of_kind(&verdict_of(&study, &runs), FindingKind::Scope)
             .contains("transactions, commits do not wait for the disk.")
     );
     for run in &mut runs {
@@ -55,11 +56,12 @@ fn inserts_are_not_called_reads() {
     }
     let findings = verdict_of(&study, &runs);
     assert!(
-        of_kind(&findings, "scope").contains(", no step latencies: the loop runs inside the server."),
+        of_kind(&findings, FindingKind::Scope)
+            .contains(", no step latencies: the loop runs inside the server."),
         "{findings:#?}"
     );
     assert!(
-        of_kind(&findings, "client-cpu")
+        of_kind(&findings, FindingKind::ClientCpu)
             .starts_with("The client's share of the CPU time was above 5% on average with 3 of 5 treatments"),
         "{findings:#?}"
     );
@@ -71,7 +73,7 @@ fn a_client_that_takes_next_to_nothing_is_not_reported() {
     for run in &mut runs {
         run.slices[0].sessions[0].counters.insert("client_cpu_ns".to_owned(), 1000);
     }
-    assert!(verdict_of(&study, &runs).iter().all(|finding| finding.kind != "client-cpu"));
+    assert!(verdict_of(&study, &runs).iter().all(|finding| finding.kind != FindingKind::ClientCpu));
 }
 
 #[test]
@@ -83,7 +85,7 @@ fn waits_are_reported_with_what_changed() {
         with_counters(&mut runs, name, &waits(wal));
     }
     let findings = verdict_of(&study, &runs);
-    let waits = findings.iter().find(|finding| finding.kind == "waits").unwrap();
+    let waits = findings.iter().find(|finding| finding.kind == FindingKind::Waits).unwrap();
     assert_eq!(
         waits.text(),
         "Waits, shares of samples: A most for LWLock:WALWrite 10% [10, 10], running 90% [90, 90]. \
@@ -101,7 +103,7 @@ fn few_samples_tell_nothing() {
     runs.iter_mut().for_each(|run| run.slices.truncate(1));
     let findings = verdict_of(&study, &runs);
     assert_eq!(
-        of_kind(&findings, "waits"),
+        of_kind(&findings, FindingKind::Waits),
         "Waits: too few samples: at most 23 of a treatment in 8 blocks, and 100 in 2 blocks are needed."
     );
 }
@@ -112,13 +114,16 @@ fn spins_are_reported_with_the_gap_of_their_clock() {
     for run in &mut runs {
         run.slices[0].counters.insert("spins".to_owned(), 0);
     }
-    assert!(verdict_of(&study, &runs).iter().all(|finding| finding.kind != "locks"), "no session spun");
+    assert!(
+        verdict_of(&study, &runs).iter().all(|finding| finding.kind != FindingKind::Locks),
+        "no session spun"
+    );
     runs.iter_mut().for_each(|run| run.slices[0].counters.clear());
     for (name, spins) in [("A", 1_000), ("A'", 1_000), ("P", 1_000_000)] {
         with_counters(&mut runs, name, &[("spins", spins)]);
     }
     assert_eq!(
-        of_kind(&verdict_of(&study, &runs), "locks"),
+        of_kind(&verdict_of(&study, &runs), FindingKind::Locks),
         "Spins per row: A 0.01001 [0.01000, 0.01002]; P 5.156 [5.151, 5.161]. Against the baseline: P 515.1x [514.3, \
          516.0]. Cycles per spin: unknown, the clock was not measured: the study has no probe."
     );
@@ -142,7 +147,7 @@ fn spins_that_grew_and_cost_little_do_not_explain_a_loss() {
                 }
             }
         }
-        of_kind(&verdict_of(&study, &runs), "locks").to_owned()
+        of_kind(&verdict_of(&study, &runs), FindingKind::Locks).to_owned()
     };
     let little = said(0.002);
     assert!(little.contains("Spins do not explain it: P spent at most 0.2"), "{little}");
@@ -160,7 +165,7 @@ fn fixed_work_has_elapsed() {
     }
     let findings = verdict_of(&study, &runs);
     assert_eq!(
-        of_kind(&findings, "elapsed"),
+        of_kind(&findings, FindingKind::Elapsed),
         "Fixed work, elapsed: A 1.000 s [1.000, 1.000]; O 1.000 s [1.000, 1.000]; P 1.000 s \
          [1.000, 1.000]; S3 1.000 s [1.000, 1.000]."
     );
@@ -187,7 +192,7 @@ fn a_server_that_was_not_pinned_is_reported_first() {
          between them are due to its clients or to chance. Memory placed earlier: one server for the study \
          (restart=study), so ratios show where threads run, on memory that was placed before."
     );
-    assert_eq!(noted(&notes[1..2])[0].kind, "advice");
+    assert_eq!(noted(&notes[1..2])[0].kind, FindingKind::Advice);
 }
 
 #[test]
@@ -195,8 +200,8 @@ fn nothing_is_reported_where_nothing_was_counted() {
     let (study, mut runs) = small_study();
     runs.iter_mut().flat_map(|run| &mut run.slices).for_each(|slice| slice.counters = Counters::new());
     let findings = verdict_of(&study, &runs);
-    let kinds = ["elapsed", "waits", "locks", "client-cpu"];
-    assert!(findings.iter().all(|finding| !kinds.contains(&finding.kind.as_str())), "{findings:#?}");
+    let kinds = [FindingKind::Elapsed, FindingKind::Waits, FindingKind::Locks, FindingKind::ClientCpu];
+    assert!(findings.iter().all(|finding| !kinds.contains(&finding.kind)), "{findings:#?}");
 }
 
 #[test]
@@ -213,7 +218,7 @@ fn waiting_for_a_disk_is_not_half_busy() {
     let topology = machine(1, 2, 2);
     let verdict_of = |study: &Study, busy: u64| {
         let findings = plain_verdict(study, &topology, &analyse_on(study, Some(&topology), &runs(busy), 1.0));
-        findings.iter().any(|finding| finding.kind == "capacity")
+        findings.iter().any(|finding| finding.kind == FindingKind::Capacity)
     };
     assert!(verdict_of(&study, 30), "cached reads never wait");
     study.workload = "insert".into();

@@ -1,5 +1,6 @@
 //! Where the study ran, as the verdict says it.
 
+use crate::FindingKind;
 use crate::findings::looks::looks;
 use crate::looks::prevalence::Counts;
 use crate::looks::states::State;
@@ -45,7 +46,7 @@ fn found(shares: [f64; 5]) -> Looks {
 
 fn text(of_study: &Looks) -> String {
     let finding = looks(of_study, "slices");
-    assert_eq!(finding.kind, "looks");
+    assert_eq!(finding.kind, FindingKind::Looks);
     finding.text()
 }
 

@@ -1,6 +1,7 @@
 //! Verdicts of studies that a user wrote or that went badly.
 
 use super::*;
+use crate::FindingKind;
 use threadwise_machine::Pin;
 
 fn verdict_of(study: &Study, topology: &Topology, runs: &[Run]) -> Vec<Finding> {
@@ -38,15 +39,15 @@ fn a_baseline_of_its_own_is_named() {
     let all = renamed(runs(8, &[("O", 0.5), ("P", 1.01), ("C", 0.6), ("S4", 1.9)]));
     let findings = verdict_of(&study, &machine(1, 4, 2), &all);
     assert_eq!(
-        of_kind(&findings, "scaling"),
+        of_kind(&findings, FindingKind::Scaling),
         "Reads of two sessions on two cores against two (2 sessions on 2c1t): 1.01x [1.01, 1.01], a difference of less than 3%."
     );
     assert_eq!(
-        of_kind(&findings, "one-cpu"),
+        of_kind(&findings, FindingKind::OneCpu),
         "Two sessions taking turns on one logical CPU against two (2 sessions on 2c1t): 0.50x [0.50, 0.50]."
     );
     assert!(
-        of_kind(&findings, "smt-yield")
+        of_kind(&findings, FindingKind::SmtYield)
             .contains("Each session against each of two (2 sessions on 2c1t): 0.60x"),
         "{findings:#?}"
     );
@@ -61,7 +62,7 @@ fn a_sweep_past_a_baseline_of_two_sessions() {
     let all = renamed(runs(8, &[("S1", 0.5), ("S4", 1.9)]));
     let findings = verdict_of(&study, &machine(1, 4, 1), &all);
     assert_eq!(
-        of_kind(&findings, "sweep"),
+        of_kind(&findings, FindingKind::Sweep),
         "Throughput still grows at four sessions (1.90x [1.90, 1.90] of two (2 sessions on 2c1t)), the largest number tested. \
          Intervals here are adjusted for all comparisons."
     );
@@ -76,12 +77,12 @@ fn an_inconclusive_step_decides_nothing() {
     all.extend(noisy("S3", 1.63, 2.5));
     let findings = verdict_of(&study, &machine(1, 2, 1), &all);
     assert_eq!(
-        of_kind(&findings, "sweep"),
+        of_kind(&findings, FindingKind::Sweep),
         "Whether two sessions do more than one is not decided (1.63x [0.46, 5.74], undecided). \
          Intervals here are adjusted for all comparisons."
     );
     assert_eq!(
-        of_kind(&findings, "advice"),
+        of_kind(&findings, FindingKind::Advice),
         "Not enough data to show how many busy sessions to run: best guess two, probability 90% that it is within 3% of the best; \
          if it is not, 20% less on average."
     );
@@ -93,14 +94,17 @@ fn comparisons_that_were_asked_for_are_reported() {
     study.comparisons.push(comparison("X", &["Y"], "named"));
     let all = runs(8, &[("X", 1.9), ("Y", 1.0)]);
     let findings = verdict_of(&study, &machine(1, 2, 1), &all);
-    assert_eq!(of_kind(&findings, "asked"), "As asked: X : Y: 1.90x [1.90, 1.90].");
+    assert_eq!(of_kind(&findings, FindingKind::Asked), "As asked: X : Y: 1.90x [1.90, 1.90].");
     for number in 0..7 {
         let mut more = comparison("Y", &["X"], "mine");
         more.name = format!("Y{number}");
         study.comparisons.push(more);
     }
     let findings = verdict_of(&study, &machine(1, 2, 1), &all);
-    assert!(of_kind(&findings, "asked").ends_with("Y4: 0.53x [0.52, 0.53]; and 2 more."), "{findings:#?}");
+    assert!(
+        of_kind(&findings, FindingKind::Asked).ends_with("Y4: 0.53x [0.52, 0.53]; and 2 more."),
+        "{findings:#?}"
+    );
 }
 
 #[test]
@@ -117,7 +121,7 @@ fn own_treatments_go_by_their_names() {
         }
     }
     let findings = verdict_of(&study, &machine(1, 2, 1), &all);
-    let scaling = findings.iter().rfind(|finding| finding.kind == "scaling").unwrap();
+    let scaling = findings.iter().rfind(|finding| finding.kind == FindingKind::Scaling).unwrap();
     assert!(
         scaling.text().starts_with(
             "Against one session alone: W (2c1t, 2 sessions) 1.70x [1.70, 1.70], 2c1t (2 sessions) 1.70x [1.70, 1.70], \
@@ -135,7 +139,7 @@ fn turns_on_one_logical_cpu_are_reported_where_there_is_nothing_else() {
     let study = study(&[""], &["O one-cpu 2"]);
     let findings = verdict_of(&study, &machine(1, 1, 1), &runs(8, &[("O", 1.0)]));
     assert_eq!(
-        of_kind(&findings, "one-cpu"),
+        of_kind(&findings, FindingKind::OneCpu),
         "Two sessions taking turns on one logical CPU against one alone: 1.00x [1.00, 1.00], the same within 3%."
     );
 }
@@ -170,7 +174,7 @@ fn a_lost_baseline_is_the_reason_for_its_group() {
         }
     }
     let findings = verdict_of(&study, &machine(1, 2, 1), &all);
-    let validity = of_kind(&findings, "validity");
+    let validity = of_kind(&findings, FindingKind::Validity);
     assert!(
         validity.contains(
             "no data for A/data=memory (not-cached: hit ratio 0.2); \
@@ -192,9 +196,9 @@ fn a_quota_is_to_be_taken_away() {
     all.iter_mut().filter(|run| run.block > 2 && run.treatment != "A").for_each(throttle);
     let next = " Next: remove the CPU quota or use a cpuset.";
     let findings = verdict_of(&study, &machine(1, 2, 1), &all);
-    assert!(of_kind(&findings, "scope").ends_with(next), "{findings:#?}");
+    assert!(of_kind(&findings, FindingKind::Scope).ends_with(next), "{findings:#?}");
     all.iter_mut().for_each(throttle);
-    assert!(of_kind(&verdict_of(&study, &machine(1, 2, 1), &all), "scope").ends_with(next));
+    assert!(of_kind(&verdict_of(&study, &machine(1, 2, 1), &all), FindingKind::Scope).ends_with(next));
 }
 
 #[test]
@@ -204,7 +208,7 @@ fn a_floor_above_everything_is_said_in_words() {
     all.retain(|run| run.treatment != "A'");
     all.extend(noisy("A'", 1.0, 4.0));
     let findings = verdict_of(&study, &machine(1, 2, 1), &all);
-    let trust = of_kind(&findings, "trust");
+    let trust = of_kind(&findings, FindingKind::Trust);
     assert!(
         trust.starts_with("Trust: noise floor above ±100%: no treatments can be distinguished; 8 blocks;"),
         "{trust}"

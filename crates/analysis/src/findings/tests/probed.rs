@@ -31,8 +31,8 @@ fn measured_stands_beside_declared() {
         let hardware = compare(&topology, probe);
         let findings =
             verdict(&Facts { hardware: Some(&hardware), ..Facts::new(&study, &topology, &analysis) });
-        let machine = of_kind(&findings, "machine");
-        (findings[0].kind.clone(), findings[0].text(), machine)
+        let machine = of_kind(&findings, FindingKind::Machine);
+        (findings[0].kind, findings[0].text(), machine)
     };
     let as_declared = text_of(&probe(Sharing::DifferentCores, 1.04));
     assert_eq!(
@@ -40,7 +40,7 @@ fn measured_stands_beside_declared() {
         "Declared as 2 logical CPUs on 2 cores of 1 package, no SMT, 1 NUMA node; \
          measured: two cores (independent adds 1.04x, dependent adds 1.01x as long together)."
     );
-    assert_eq!(as_declared.0, "advice");
+    assert_eq!(as_declared.0, FindingKind::Advice);
     let otherwise = text_of(&probe(Sharing::SameCore, 1.98));
     assert!(
         otherwise.2.ends_with(
@@ -50,7 +50,7 @@ fn measured_stands_beside_declared() {
     assert_eq!(
         (otherwise.0, otherwise.1),
         (
-            "trust".to_owned(),
+            FindingKind::DeclaredWrongly,
             "Trust: the machine is not what it declares: CPUs 0-1 are one core, declared as two cores: independent \
              adds (WIDE) slowed 1.98x together, dependent adds (CHAIN) 1.01x. Placements are made from the \
              declaration: keep that in mind for everything below about cores and siblings."
@@ -58,7 +58,7 @@ fn measured_stands_beside_declared() {
         )
     );
     let masked = text_of(&probe(Sharing::Masked, 1.3));
-    assert_eq!(masked.0, "advice", "no answer is no wrong declaration");
+    assert_eq!(masked.0, FindingKind::Advice, "no answer is no wrong declaration");
 }
 
 #[test]
@@ -85,7 +85,7 @@ fn neighbours_and_the_cost_of_telemetry_are_reported() {
     let topology = machine(1, 2, 1);
     let analysis = analyse_on(&study, Some(&topology), &runs, 1.0);
     let findings = plain_verdict(&study, &topology, &analysis);
-    let trust = of_kind(&findings, "trust");
+    let trust = of_kind(&findings, FindingKind::Trust);
     assert!(
         trust.contains(
             "; no steal seen; the mean logical CPU had a neighbour in 3.0% of the looks of its runs, at most 42% in a run; telemetry \
@@ -100,7 +100,7 @@ fn neighbours_and_the_cost_of_telemetry_are_reported() {
     let analysis = analyse_on(&study, Some(&topology), &runs, 1.0);
     let findings = plain_verdict(&study, &topology, &analysis);
     assert!(
-        of_kind(&findings, "trust")
+        of_kind(&findings, FindingKind::Trust)
             .contains("; no steal seen; no neighbour seen on the study's cores; telemetry")
     );
 }

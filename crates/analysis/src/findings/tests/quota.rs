@@ -1,6 +1,7 @@
 //! Verdicts and the section of studies under a CPU quota.
 
 use super::*;
+use crate::FindingKind;
 use threadwise_document::Block;
 use threadwise_study::{Quota, Reading};
 
@@ -48,8 +49,12 @@ fn verdict_of(study: &Study, runs: &[Run]) -> Vec<Finding> {
 fn the_answer_is_what_the_quota_holds_and_what_it_costs_beyond() {
     let (study, runs) = under_quota();
     let findings = verdict_of(&study, &runs);
-    assert_eq!((findings[0].kind.as_str(), findings[1].kind.as_str()), ("advice", "quota"), "{findings:#?}");
-    let text = of_kind(&findings, "quota");
+    assert_eq!(
+        (findings[0].kind, findings[1].kind),
+        (FindingKind::Advice, FindingKind::Quota),
+        "{findings:#?}"
+    );
+    let text = of_kind(&findings, FindingKind::Quota);
     let wanted = "The quota of 1.5 CPUs holds one session that is always busy; rates of more show the quota, not the \
                   hardware. Above it, P (two sessions) was stopped in 90% [90, 90] of the periods, for 24% [24, 24] \
                   of the time of its logical CPUs; its longest step took 50";
@@ -57,7 +62,7 @@ fn the_answer_is_what_the_quota_holds_and_what_it_costs_beyond() {
     assert!(text.contains("that of A 1.0"), "{text}");
     let whole = "Its rate against the same sessions on one whole CPU (O), which were never stopped: 1.50x";
     assert!(text.contains(whole), "{text}");
-    assert!(!findings.iter().any(|finding| finding.kind == "asked"), "said once");
+    assert!(!findings.iter().any(|finding| finding.kind == FindingKind::Asked), "said once");
 }
 
 #[test]
@@ -65,7 +70,7 @@ fn a_quota_of_less_than_one_cpu_holds_nobody_and_a_whole_one_leaves_one_free() {
     let (mut study, runs) = under_quota();
     let mut holds = |cpus: f64| {
         study.quota = Some(Quota { cpus, ..QUOTA });
-        of_kind(&verdict_of(&study, &runs), "quota").split(';').next().unwrap().to_owned()
+        of_kind(&verdict_of(&study, &runs), FindingKind::Quota).split(';').next().unwrap().to_owned()
     };
     assert_eq!(holds(0.5), "The quota of 0.5 CPUs holds no session that is always busy");
     assert_eq!(holds(1.0), "The quota of 1 CPU holds no session that is always busy");
@@ -81,7 +86,7 @@ fn whole_cpus_that_a_whole_quota_stopped_are_not_called_free_of_it() {
     periods.for_each(|reading| reading.value = Some(2.0));
     // The verdict is about the one with the fewest sessions.
     study.treatments.iter_mut().filter(|one| one.name == "O").for_each(|one| one.sessions = 3);
-    let text = of_kind(&verdict_of(&study, &runs), "quota");
+    let text = of_kind(&verdict_of(&study, &runs), FindingKind::Quota);
     assert!(text.contains("(O), which were stopped in 20% [20, 20] of the periods: 1.50x"), "{text}");
 }
 
@@ -94,7 +99,7 @@ fn without_a_quota_there_is_no_word_of_one() {
     let topology = machine(1, 2, 1);
     let document = crate::document(&Facts::new(&study, &topology, &analysis));
     assert!(document.section("quota").is_none());
-    assert!(!document.verdict.iter().any(|finding| finding.kind == "quota"));
+    assert!(!document.verdict.iter().any(|finding| finding.kind == FindingKind::Quota));
 }
 
 #[test]

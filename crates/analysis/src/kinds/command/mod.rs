@@ -12,11 +12,10 @@ use crate::estimate::{ROWS_PER_JOULE, THROUGHPUT};
 use crate::findings::trust;
 use crate::groups::{bare, group_words};
 use crate::kind::Kind;
-use crate::parts::Parts;
 use crate::queries::cut_short;
 use crate::words::{fastest, finding, judged, judged_decisive, limited, list, names, shortened};
 use crate::worklist::ITEM_S;
-use crate::{Estimate, Facts, Finding, TreatmentSummary};
+use crate::{Estimate, Facts, Finding, FindingKind, TreatmentSummary};
 use sections::{better, place, value};
 use threadwise_document::chart::ChartWords;
 use threadwise_document::{Prose, Section, numbers, prose};
@@ -55,9 +54,9 @@ impl Kind for Commands {
          command, input and machine are the same."
     }
 
-    fn findings(&self, facts: &Facts<'_>) -> Parts {
+    fn findings(&self, facts: &Facts<'_>) -> Vec<Finding> {
         let Some(found) = measured(facts) else { return trust::nothing_found(facts, self) };
-        parts(facts, self, commands(facts, found))
+        trust::with_trust(facts, self, commands(facts, found))
     }
 
     fn answers(&self, facts: &Facts<'_>) -> Vec<Section> {
@@ -75,22 +74,7 @@ impl Kind for Commands {
     }
 
     fn chart_words(&self, facts: &Facts<'_>) -> ChartWords {
-        ChartWords {
-            rate: "s",
-            ratio: "ratio",
-            slice: "elapsed, s",
-            sessions: self.nouns(facts.study).sessions,
-        }
-    }
-}
-
-/// A verdict with these findings.
-pub fn parts(facts: &Facts<'_>, kind: &dyn Kind, found: Vec<Finding>) -> Parts {
-    Parts {
-        validity: trust::validity(facts).into_iter().collect(),
-        found,
-        limits: vec![trust::trust(facts), trust::scope(facts, kind, &[])],
-        ..Parts::default()
+        ChartWords { rate: "s", ratio: "ratio", slice: "elapsed, s", sessions: facts.study.nouns().sessions }
     }
 }
 
@@ -135,7 +119,7 @@ pub fn commands(facts: &Facts<'_>, commands: &Found) -> Vec<Finding> {
     let mut findings = Vec::new();
     findings.extend(match &commands.fixed_time {
         Some(fixed) => Some(not_judged(fixed)),
-        None => whole(facts, commands, headline, "command"),
+        None => whole(facts, commands, headline, FindingKind::Command),
     });
     findings.extend(others(facts, headline, &["baseline", version::KIND]));
     findings.extend(metrics(facts, commands, &[&headline.metric]));
@@ -153,11 +137,11 @@ fn not_judged(fixed: &FixedTime) -> Finding {
         Prose::figure(numbers::percent(fixed.spread_share)),
         instead()
     );
-    finding("command", text, &[])
+    finding(FindingKind::Command, text, &[])
 }
 
 /// The headline: the baseline's value and every treatment against it.
-pub fn whole(facts: &Facts<'_>, commands: &Found, quantity: &Quantity, kind: &str) -> Option<Finding> {
+pub fn whole(facts: &Facts<'_>, commands: &Found, quantity: &Quantity, kind: FindingKind) -> Option<Finding> {
     let mut evidence = Vec::new();
     let mut sentences = Vec::new();
     for group in facts.study.groups() {
@@ -191,7 +175,7 @@ pub fn others(facts: &Facts<'_>, headline: &Quantity, reported: &[&str]) -> Opti
     let others: Vec<&Estimate> = facts.throughput().filter(is_other).collect();
     let clauses = others.iter().map(|estimate| prose!("{} {}", &estimate.name, worded(estimate)));
     let text = prose!("Other ratios of {}: {}.", &headline.name, limited(clauses, MAX_OTHERS)?);
-    Some(finding("asked", text, &names(&others)))
+    Some(finding(FindingKind::Asked, text, &names(&others)))
 }
 
 /// Metrics of the output that differ, one sentence each, and those that do not, without those `reported` elsewhere.
@@ -208,7 +192,11 @@ pub fn metrics(facts: &Facts<'_>, commands: &Found, reported: &[&str]) -> Vec<Fi
     let listed =
         |all: &[&Quantity]| list(&all.iter().map(|quantity| quantity.name.clone()).collect::<Vec<_>>());
     if let Some(more @ [_, ..]) = loud.get(MAX_METRICS..) {
-        findings.push(finding("metric", format!("Also different: {}; see the table.", listed(more)), &[]));
+        findings.push(finding(
+            FindingKind::Metric,
+            format!("Also different: {}; see the table.", listed(more)),
+            &[],
+        ));
     }
     let compared = |quantity: &&&Quantity| {
         facts.analysis.estimates.iter().any(|estimate| estimate.metric == quantity.metric)
@@ -220,7 +208,7 @@ pub fn metrics(facts: &Facts<'_>, commands: &Found, reported: &[&str]) -> Vec<Fi
         (!tiny.is_empty()).then(|| prose!("Differences below {} in {}.", tiny_share(), listed(&tiny))),
     ];
     let text = Prose::join(clauses.into_iter().flatten(), " ");
-    findings.extend((!text.is_empty()).then(|| finding("metric", text, &[])));
+    findings.extend((!text.is_empty()).then(|| finding(FindingKind::Metric, text, &[])));
     findings
 }
 
@@ -228,7 +216,7 @@ pub fn metrics(facts: &Facts<'_>, commands: &Found, reported: &[&str]) -> Vec<Fi
 fn differing(facts: &Facts<'_>, commands: &Found, quantity: &Quantity) -> Option<Finding> {
     let mut evidence = Vec::new();
     let text = sentences(facts, commands, quantity, &mut evidence)?;
-    let kind = if quantity.is_said { "metric" } else { "elapsed" };
+    let kind = if quantity.is_said { FindingKind::Metric } else { FindingKind::Elapsed };
     Some(finding(kind, text, &names(&evidence)))
 }
 
@@ -275,7 +263,7 @@ pub fn cost(facts: &Facts<'_>, commands: &Found) -> Option<Finding> {
         "CPU per run is not compared: all runs took about as long, and none reports how much it did.".into()
     });
     let text = Prose::join([cpu, busy(facts, commands), not_compared, memory].into_iter().flatten(), " ");
-    (!text.is_empty()).then(|| finding("cost", text, &names(&evidence)))
+    (!text.is_empty()).then(|| finding(FindingKind::Cost, text, &names(&evidence)))
 }
 
 /// `Logical CPUs kept busy: 0.99 of 1 on alone; 1.93 of 2 on two.`
@@ -323,7 +311,7 @@ pub fn gaps(commands: &Found) -> Option<Finding> {
     let evidence: Vec<&str> = commands.gaps.iter().map(|gap| gap.comparison.as_str()).collect();
     (!lines.is_empty()).then(|| {
         let text = prose!("No ratio (it needs numbers above 0 on both sides) of {}.", shortened(&lines));
-        finding("not-measurable", text, &evidence)
+        finding(FindingKind::NotMeasurable, text, &evidence)
     })
 }
 

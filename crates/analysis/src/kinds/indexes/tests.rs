@@ -1,6 +1,7 @@
 //! From runs to gains, pairs and sentences of studies whose truth is known.
 
 use super::{Gain, LOCK_GAINS};
+use crate::FindingKind;
 use crate::document::document;
 use crate::fixtures::machine;
 use crate::groups::bare;
@@ -127,12 +128,15 @@ fn locks_that_are_no_factor_are_not_compared() {
     assert_eq!(analyse(&other, &self::runs(&other, |_, _| 1.0), 1.0).found(LOCK_GAINS.name), None);
 }
 
-fn said(study: &Study, rate: impl Fn(&str, &str) -> f64) -> Vec<(String, String)> {
+fn said(study: &Study, rate: impl Fn(&str, &str) -> f64) -> Vec<(FindingKind, String)> {
     let topology = machine(1, 2, 2);
     let analysis = analyse_on(study, Some(&topology), &runs(study, rate), 1.0);
     let document = document(&Facts::new(study, &topology, &analysis));
-    let found = document.verdict.into_iter().filter(|one| one.kind.starts_with("lock-"));
-    found.map(|one| (one.kind.clone(), one.line.to_string())).collect()
+    let found = document
+        .verdict
+        .into_iter()
+        .filter(|one| matches!(one.kind, FindingKind::LockThreads | FindingKind::LockCores));
+    found.map(|one| (one.kind, one.line.to_string())).collect()
 }
 
 #[test]
@@ -146,7 +150,7 @@ fn the_lock_that_gains_more_is_named_first_and_cores_are_distinguished_from_thre
     };
     let found = said(&study(), rate);
     let [(threads, text), (cores, of_cores)] = found.as_slice() else { panic!("{found:?}") };
-    assert_eq!((threads.as_str(), cores.as_str()), ("lock-threads", "lock-cores"));
+    assert_eq!((threads, cores), (&FindingKind::LockThreads, &FindingKind::LockCores));
     assert!(text.contains("lock-free gains more than spin (r; two : A): 1.50x ["), "{text}");
     assert!(text.contains("] against 1.00x [") && text.contains("times as much"), "{text}");
     assert!(text.ends_with(" Of 8 pairs 6 show no difference."), "{text}");

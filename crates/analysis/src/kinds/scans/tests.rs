@@ -1,6 +1,7 @@
 //! Studies whose processes had known rates.
 
 use super::*;
+use crate::FindingKind;
 use crate::analyse_on;
 use crate::fixtures::{ratio, run, study};
 use threadwise_machine::Topology;
@@ -131,20 +132,20 @@ fn what_cannot_be_told_is_a_gap() {
     assert_eq!(gap(&[slice(9.0, 1.0, 0.0), slice(0.0, 0.0, 1.0)]), Gap::Scatter);
 }
 
-fn line(treatments: Vec<TreatmentParallel>) -> Option<(String, String)> {
+fn line(treatments: Vec<TreatmentParallel>) -> Option<(FindingKind, String)> {
     found_by(treatments, slower_workers)
 }
 
 fn found_by(
     treatments: Vec<TreatmentParallel>,
     find: fn(&Facts<'_>) -> Option<Finding>,
-) -> Option<(String, String)> {
+) -> Option<(FindingKind, String)> {
     let study = study(&[""], &["B all 1", "C all 1"]);
     let (topology, runs) = (Topology::default(), []);
     let mut analysis = crate::analyse(&study, &runs, 1.0);
     analysis.answers.put("parallel_workers", Some(Parallel { treatments }));
     let found = find(&Facts::new(&study, &topology, &analysis))?;
-    Some((found.kind.clone(), found.line.to_string()))
+    Some((found.kind, found.line.to_string()))
 }
 
 #[test]
@@ -152,7 +153,7 @@ fn the_one_with_most_processes_speaks_and_what_is_open_is_not_said() {
     let slow = |name, processes| treatment(name, processes, Ok(ratio(0.6, 0.5, 0.7)));
     let open = treatment("A", 16.0, Ok(ratio(0.9, 0.7, 1.1)));
     let (kind, text) = line(vec![open.clone(), slow("B", 4.0), slow("C", 8.0)]).unwrap();
-    assert_eq!(kind, KIND);
+    assert_eq!(kind, FindingKind::ParallelWorkers);
     assert!(text.starts_with("A worker whose sibling was busy did 0.60x [0.50, 0.70] of the rows"), "{text}");
     assert!(text.contains("(C)") && text.contains("1 more in the table"), "{text}");
     assert_eq!(line(vec![open]), None);
@@ -166,14 +167,14 @@ fn processes_that_were_not_there_are_named() {
     };
     assert_eq!(found_by(vec![with(3.995)], too_few), None);
     let (kind, text) = found_by(vec![with(3.5)], too_few).unwrap();
-    assert!(kind == "trust" && text.ends_with("than requested: B had 3.50 of 4."), "{text}");
+    assert!(kind == FindingKind::Trust && text.ends_with("than requested: B had 3.50 of 4."), "{text}");
 }
 
 #[test]
 fn why_nothing_is_known_is_said_of_several_processes() {
     let gaps = [Gap::OneProcess, Gap::NoSiblings].map(|gap| treatment("A", 2.0, Err(gap)));
     let (kind, text) = line(gaps.to_vec()).unwrap();
-    assert_eq!((kind.as_str(), text.contains("no core has two threads here")), ("not-measurable", true));
+    assert_eq!((kind, text.contains("no core has two threads here")), (FindingKind::NotMeasurable, true));
 }
 
 #[test]

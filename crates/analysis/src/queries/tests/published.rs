@@ -2,6 +2,7 @@
 //! thread a core at DOP 4, 559 s and 3374 CPU s with both at DOP 8, on 4 cores of 2 threads.
 
 use super::*;
+use crate::FindingKind;
 use crate::plain_verdict;
 
 fn published() -> (Study, Vec<Run>) {
@@ -54,7 +55,7 @@ fn cpu_seconds_are_put_right() {
     let (study, runs) = published();
     let topology = machine(1, 4, 2);
     let findings = plain_verdict(&study, &topology, &look(&study, Some(&topology), &runs));
-    let text = findings.iter().find(|one| one.kind == "core-seconds").unwrap().text();
+    let text = findings.iter().find(|one| one.kind == FindingKind::CoreSeconds).unwrap().text();
     assert_eq!(
         text,
         "CPU against ht-off (2253 s): no difference shown (1 block, no interval): ht-on 1.50x (3374 s). Physical \

@@ -3,6 +3,7 @@
 
 use super::*;
 use crate::Finding;
+use crate::FindingKind;
 use crate::fixtures::comparison;
 use crate::plain_verdict;
 
@@ -13,7 +14,7 @@ fn verdict_of(study: &Study, topology: &Topology, runs: &[Run]) -> Vec<Finding> 
     plain_verdict(study, topology, &look(study, Some(topology), runs))
 }
 
-fn text(findings: &[Finding], kind: &str) -> Option<String> {
+fn text(findings: &[Finding], kind: FindingKind) -> Option<String> {
     findings.iter().find(|finding| finding.kind == kind).map(Finding::text)
 }
 
@@ -78,34 +79,36 @@ fn twelve_treatments_are_reported_by_the_three_that_matter() {
     let runs = on_siblings(&study, 0.005, |_, _, _| {});
     let findings = verdict_of(&study, &machine(1, 4, 2), &runs);
     is_short(&findings);
-    let total = text(&findings, "queries-total").unwrap();
+    let total = text(&findings, FindingKind::QueriesTotal).unwrap();
     assert!(total.starts_with("22 queries together, speed against A (DOP 1 on no-smt, 44.0 s): "), "{total}");
     let names = ["no-smt-d8 5.0", "all-d8 5.0", "; 10 more in the table (10 with a difference shown)."];
     assert!(names.iter().all(|name| total.contains(name)), "{total}");
     assert!(!total.contains("d7") && !total.contains("geometric"), "{total}");
-    let steps = text(&findings, "dop-step").unwrap();
+    let steps = text(&findings, FindingKind::DopStep).unwrap();
     assert!(
         steps.contains("8 over 7 on all 1.05x [") && steps.contains("steps to lower DOPs not listed here"),
         "{steps}"
     );
-    let siblings = text(&findings, "both-threads").unwrap();
+    let siblings = text(&findings, FindingKind::BothThreads).unwrap();
     assert!(
         siblings.contains("all-d8 : no-smt-d7 1.0") && siblings.contains("; 2 more in the table"),
         "{siblings}"
     );
-    assert!(text(&findings, "plateau").unwrap().contains("on all 8, requesting 200% of its cores"));
+    assert!(
+        text(&findings, FindingKind::Plateau).unwrap().contains("on all 8, requesting 200% of its cores")
+    );
     // Siblings that are busy all of the time leave no room between the bounds.
-    let cores = text(&findings, "core-seconds").unwrap();
+    let cores = text(&findings, FindingKind::CoreSeconds).unwrap();
     assert!(
         cores.contains("Physical core-seconds of all-d8 ") && !cores.contains("One logical CPU"),
         "{cores}"
     );
-    assert!(text(&findings, "not-measurable").is_none());
+    assert!(text(&findings, FindingKind::NotMeasurable).is_none());
     // With neighbours on the same logical CPUs busy times are not the engine's.
     let others = on_siblings(&study, 0.005, |one, _, _| one.cpu_ns = Some(one.elapsed_ns / 2));
     let findings = verdict_of(&study, &machine(1, 4, 2), &others);
     is_short(&findings);
-    let cores = text(&findings, "core-seconds").unwrap();
+    let cores = text(&findings, FindingKind::CoreSeconds).unwrap();
     // Half a logical CPU: at least a quarter of a core, at most half of one.
     assert!(
         cores.contains(
@@ -116,7 +119,7 @@ fn twelve_treatments_are_reported_by_the_three_that_matter() {
     let unknown = on_siblings(&study, 0.005, |one, _, _| one.cpu_ns = None);
     let findings = verdict_of(&study, &machine(1, 4, 2), &unknown);
     is_short(&findings);
-    let cores = text(&findings, "core-seconds").unwrap();
+    let cores = text(&findings, FindingKind::CoreSeconds).unwrap();
     let end = "they include others' work, since the engine's CPU time is unknown, and cannot be compared.";
     assert!(cores.ends_with(end), "{cores}");
 }
@@ -138,12 +141,12 @@ fn changed_plans_and_what_stands_out_stay_short() {
     });
     let findings = verdict_of(&study, &machine(1, 4, 2), &runs);
     is_short(&findings);
-    let plan = text(&findings, "plan-change").unwrap();
+    let plan = text(&findings, FindingKind::PlanChange).unwrap();
     let start = "Another plan than the baseline's: Q3, Q6, Q9, Q12, Q15, Q18 and 1 more, such as Q3 under ";
     assert!(plan.starts_with(start), "{plan}");
-    let total = text(&findings, "queries-total").unwrap();
+    let total = text(&findings, FindingKind::QueriesTotal).unwrap();
     assert!(total.contains(" Without 7 queries with another plan: "), "{total}");
-    let outliers = text(&findings, "outlier").unwrap();
+    let outliers = text(&findings, FindingKind::Outlier).unwrap();
     let start =
         "Outliers: Q5 and Q17 under 8 treatments in block 3, 5.0 to 5.1 times their medians (unexplained).";
     assert!(outliers.starts_with(start) && outliers.ends_with(" smaller outliers."), "{outliers}");
@@ -158,9 +161,9 @@ fn without_a_difference_that_is_said_once_for_all() {
     let runs = on_siblings(&study, 0.02, |one, _, _| one.cpu_ns = None);
     let findings = verdict_of(&study, &machine(1, 4, 2), &runs);
     is_short(&findings);
-    let total = text(&findings, "queries-total").unwrap();
+    let total = text(&findings, FindingKind::QueriesTotal).unwrap();
     assert_eq!(total.matches("no difference shown").count(), 1, "{total}");
-    let range = text(&findings, "queries-range").unwrap();
+    let range = text(&findings, FindingKind::QueriesRange).unwrap();
     assert_eq!(range, "Query by query: no difference from A shown in any of 22 under any of 5 treatments.");
 }
 
@@ -171,9 +174,9 @@ fn one_treatment_without_cpu_times() {
     runs.iter_mut().for_each(|run| run.slices.iter_mut().for_each(|slice| slice.cpu_times.clear()));
     let findings = verdict_of(&study, &machine(1, 4, 2), &runs);
     is_short(&findings);
-    assert_eq!(text(&findings, "core-seconds"), None);
+    assert_eq!(text(&findings, FindingKind::CoreSeconds), None);
     assert_eq!(
-        text(&findings, "not-measurable").as_deref(),
+        text(&findings, FindingKind::NotMeasurable).as_deref(),
         Some("SMT yield: not part of this study, although the machine has cores with siblings.")
     );
 }
@@ -193,7 +196,7 @@ fn streams_on_siblings_are_no_yield_of_theirs() {
     let findings = verdict_of(&study, &machine(1, 4, 2), &runs);
     is_short(&findings);
     assert_eq!(
-        text(&findings, "not-measurable").as_deref(),
+        text(&findings, FindingKind::NotMeasurable).as_deref(),
         Some("SMT yield: not part of this study, although the machine has cores with siblings.")
     );
 }
@@ -219,13 +222,16 @@ fn a_map_of_streams_is_reported_by_its_ends() {
     }
     let findings = verdict_of(&study, &machine(1, 4, 2), &runs);
     is_short(&findings);
-    let plateau = text(&findings, "plateau").unwrap();
+    let plateau = text(&findings, FindingKind::Plateau).unwrap();
     let start = "Smallest DOP that is shown to be within 3% of the best: with 4 streams on no-smt 2";
     assert!(plateau.starts_with(start), "{plateau}");
     let end = "; with 1 stream on no-smt 8, requesting 200% of its cores; 1 more in the HTML report.";
     assert!(plateau.ends_with(end), "{plateau}");
-    assert_eq!((text(&findings, "queries-range"), text(&findings, "dop-step")), (None, None));
-    let total = text(&findings, "queries-total").unwrap();
+    assert_eq!(
+        (text(&findings, FindingKind::QueriesRange), text(&findings, FindingKind::DopStep)),
+        (None, None)
+    );
+    let total = text(&findings, FindingKind::QueriesTotal).unwrap();
     assert!(total.contains("d8-s4 ") && total.contains(" more in the table ("), "{total}");
 }
 
@@ -238,7 +244,7 @@ fn several_scale_factors_are_reported_together() {
     let runs = power(&study, 4, |_, query, _| took(query, 100.0));
     let findings = verdict_of(&study, &topology, &runs);
     assert_eq!(
-        text(&findings, "data-size").as_deref(),
+        text(&findings, FindingKind::DataSize).as_deref(),
         Some(
             "Data: scale factor 1, 1 GB of rows as text: 0.058x memory (16 GiB), the last-level caches of unknown size; \
              scale factor 10, 10 GB of rows as text: 0.58x memory (16 GiB), the last-level caches of unknown size."
@@ -256,7 +262,7 @@ fn the_geometric_mean_is_reported_where_it_says_something_else() {
         took(query, ms / speed * noise(block, name, query, 0.002))
     });
     let findings = verdict_of(&study, &machine(1, 2, 1), &runs);
-    let total = text(&findings, "queries-total").unwrap();
+    let total = text(&findings, FindingKind::QueriesTotal).unwrap();
     assert!(total.contains("T 0.9") && total.contains(" Geometric mean: T 1.93x ["), "{total}");
 }
 
@@ -270,7 +276,7 @@ fn flagged_blocks_are_reported_with_what_happened() {
         slice.cpu_times = times(&[(0, ms, 0.0, ms), (1, ms, 0.0, ms), (2, ms, 0.0, ms)]);
     }
     let findings = verdict_of(&study, &machine(1, 3, 1), &runs);
-    let trust = text(&findings, "trust").unwrap();
+    let trust = text(&findings, FindingKind::Trust).unwrap();
     assert!(
         trust.contains(
             "; all blocks flagged (CPUs that the study left free busy above 10%): trust ratios, not rates"

@@ -1,6 +1,7 @@
 //! Short queries beside a stream, with latencies that are known.
 
 use super::*;
+use crate::FindingKind;
 use crate::{Facts, document, plain_verdict};
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::{Serializer, V2Serializer};
@@ -60,7 +61,7 @@ fn known() -> (Study, Vec<Run>) {
 fn finding_of(study: &Study, runs: &[Run]) -> String {
     let topology = machine(1, 4, 1);
     let verdict = plain_verdict(study, &topology, &look(study, Some(&topology), runs));
-    verdict.iter().find(|finding| finding.kind == "short-queries").unwrap().text()
+    verdict.iter().find(|finding| finding.kind == FindingKind::ShortQueries).unwrap().text()
 }
 
 fn document_of(study: &Study, runs: &[Run]) -> Document {

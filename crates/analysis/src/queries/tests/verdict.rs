@@ -2,7 +2,8 @@
 
 use super::*;
 use crate::fixtures::comparison;
-use crate::{Facts, Finding, plain_verdict};
+use crate::fixtures::word;
+use crate::{Facts, Finding, FindingKind, plain_verdict};
 use threadwise_machine::topology::Cache;
 use threadwise_study::engine::Properties;
 
@@ -10,9 +11,9 @@ fn verdict_of(study: &Study, topology: &Topology, runs: &[Run]) -> Vec<Finding> 
     plain_verdict(study, topology, &look(study, Some(topology), runs))
 }
 
-fn of_kind(findings: &[Finding], kind: &str) -> String {
+fn of_kind(findings: &[Finding], kind: FindingKind) -> String {
     let found = findings.iter().find(|finding| finding.kind == kind);
-    found.map_or_else(|| panic!("no {kind} in {findings:#?}"), Finding::text)
+    found.map_or_else(|| panic!("no {kind:?} in {findings:#?}"), Finding::text)
 }
 
 #[test]
@@ -26,7 +27,7 @@ fn a_sweep_of_dops_on_a_small_guest() {
     topology.identity.memory_bytes = Some(16 << 30);
     topology.caches.push(Cache { level: 3, size_bytes: Some(32 << 20), ..Cache::default() });
     let findings = verdict_of(&study, &topology, &runs);
-    let kinds: Vec<&str> = findings.iter().map(|finding| finding.kind.as_str()).collect();
+    let kinds: Vec<String> = findings.iter().map(|finding| word(finding.kind)).collect();
     assert_eq!(
         kinds,
         [
@@ -42,15 +43,15 @@ fn a_sweep_of_dops_on_a_small_guest() {
         ]
     );
     assert_eq!(
-        of_kind(&findings, "data-size"),
+        of_kind(&findings, FindingKind::DataSize),
         "Data: scale factor 1, 1 GB of rows as text: 0.058x memory (16 GiB), 30x the last-level caches (32 MiB)."
     );
     // The only step is what the totals tell, and one DOP above 1 makes no plateau.
     assert_eq!(
-        of_kind(&findings, "queries-total"),
+        of_kind(&findings, FindingKind::QueriesTotal),
         "22 queries together, speed against A (DOP 1 on no-smt, 11.0 s): d2 1.80x [1.80, 1.80] (6.11 s)."
     );
-    let range = of_kind(&findings, "queries-range");
+    let range = of_kind(&findings, FindingKind::QueriesRange);
     assert!(
         range.starts_with("Query by query against A: d2 22 faster (Q")
             && range.ends_with(" least).")
@@ -58,10 +59,10 @@ fn a_sweep_of_dops_on_a_small_guest() {
         "{range}"
     );
     // Busy times of logical CPUs are not known here: nothing is said of cores.
-    let cpu = of_kind(&findings, "core-seconds");
+    let cpu = of_kind(&findings, FindingKind::CoreSeconds);
     assert!(cpu.starts_with("CPU against A (22.0 s): d2 0.56x [") && !cpu.contains("core"), "{cpu}");
     assert_eq!(
-        of_kind(&findings, "scope"),
+        of_kind(&findings, FindingKind::Scope),
         "Scope: engine duckdb, workload tpch, all 22 queries, one stream, query by query, validation parameters, \
          Parquet files read once before, lineitem by order key, no memory limit requested."
     );
@@ -84,7 +85,7 @@ fn trust_speaks_of_what_the_tables_mark() {
     let study = study_of("1-3", &["T no-smt 1 2", "U all 1 1"]);
     let analysis = marked();
     let findings = plain_verdict(&study, &machine(1, 2, 1), &analysis);
-    let text = of_kind(&findings, "trust");
+    let text = of_kind(&findings, FindingKind::Trust);
     let queries = analysis.queries.as_ref().unwrap();
     let floors = queries.treatments.iter().flat_map(|measured| measured.queries.values());
     let floors: Vec<f64> = floors.filter_map(|query| query.speed.as_ref()?.floor).collect();
@@ -100,7 +101,7 @@ fn trust_speaks_of_what_the_tables_mark() {
         share(high)
     );
     assert!(text.starts_with(&start), "{text}\n{start}");
-    let finding = findings.iter().find(|finding| finding.kind == "trust").unwrap();
+    let finding = findings.iter().find(|finding| finding.kind == FindingKind::Trust).unwrap();
     assert_eq!(finding.evidence, ["U"], "the treatment whose total is undecided");
 }
 
@@ -124,7 +125,7 @@ fn scope_says_what_was_run_on_what() {
     let facts = Facts { engine_version: version, ..Facts::new(&study, &topology, &analysis) };
     let findings = crate::verdict(&facts);
     assert_eq!(
-        of_kind(&findings, "scope"),
+        of_kind(&findings, FindingKind::Scope),
         "Scope: engine duckdb 2.0.0, workload tpch, 3 of the 22 queries (Q1, Q2 and Q3), one stream, query by query, \
          seeded parameters, tables in memory, lineitem by ship date, memory limit 512 MB, spilled: Q2."
     );
@@ -132,7 +133,7 @@ fn scope_says_what_was_run_on_what() {
     study.treatments[2].options.insert("storage".to_owned(), OptionValue::Text("parquet".to_owned()));
     study.treatments[2].options.remove("memory_limit_mb");
     let findings = plain_verdict(&study, &topology, &analysis);
-    let scope = of_kind(&findings, "scope");
+    let scope = of_kind(&findings, FindingKind::Scope);
     assert!(scope.contains("tables in memory and Parquet files read once before, "), "{scope}");
     assert!(scope.contains("memory limit 512 MB and none"), "{scope}");
 }
@@ -171,18 +172,18 @@ fn both_threads_and_the_same_dop_are_compared_by_what_the_study_asks() {
         }
     }
     let findings = verdict_of(&study, &machine(1, 4, 2), &runs);
-    assert!(of_kind(&findings, "smt-dop").starts_with(
+    assert!(of_kind(&findings, FindingKind::SmtDop).starts_with(
         "The same DOP, free to use both threads of each core, against one thread per core (geometric mean): x : d4 0.89x ["
     ));
-    assert!(of_kind(&findings, "both-threads").contains("y : d4 1.24x ["));
+    assert!(of_kind(&findings, FindingKind::BothThreads).contains("y : d4 1.24x ["));
     assert!(findings.iter().all(|finding| !matches!(
-        finding.kind.as_str(),
+        word(finding.kind).as_str(),
         "asked" | "not-measurable" | "sweep" | "scaling" | "elapsed"
     )));
-    let steps = of_kind(&findings, "dop-step");
+    let steps = of_kind(&findings, FindingKind::DopStep);
     assert!(steps.starts_with("Speed by DOP, geometric mean: 8 over 4 on all 1.38x"), "{steps}");
     assert!(!steps.contains("4 over 1"), "the totals tell it: {steps}");
-    let cores = of_kind(&findings, "core-seconds");
+    let cores = of_kind(&findings, FindingKind::CoreSeconds);
     assert!(cores.contains("Physical core-seconds of y "), "{cores}");
     no_foreign_words(&findings);
 }
@@ -204,18 +205,18 @@ fn another_plan_is_reported_and_equal_plans_are_not() {
     };
     let other = with("AGGREGATE q3\n  INDEX_SCAN lineitem");
     assert_eq!(
-        of_kind(&other, "plan-change"),
+        of_kind(&other, FindingKind::PlanChange),
         "Another plan than the baseline's: Q3 under T (INDEX_SCAN lineitem instead of SCAN lineitem). Such ratios are \
          of plan and hardware together: hold_plan=true separates them."
     );
-    let total = of_kind(&other, "queries-total");
+    let total = of_kind(&other, FindingKind::QueriesTotal);
     assert!(total.contains(" Without Q3 with another plan: no difference shown: T 1.00x ["), "{total}");
-    let range = of_kind(&other, "queries-range");
+    let range = of_kind(&other, FindingKind::QueriesRange);
     assert!(range.ends_with("T 1 faster (Q3 with another plan)."), "{range}");
     let parallel = with("~ GATHER\n  AGGREGATE q3\n    ~ Partial AGGREGATE\n      SCAN lineitem");
     let same = with("AGGREGATE q3\n  SCAN lineitem");
     for findings in [parallel, same] {
-        assert!(findings.iter().all(|finding| finding.kind != "plan-change"), "{findings:#?}");
+        assert!(findings.iter().all(|finding| finding.kind != FindingKind::PlanChange), "{findings:#?}");
     }
 }
 
@@ -227,7 +228,7 @@ fn what_stands_out_is_reported_in_sentences() {
         took(query, 100.0 * slow * noise(block, name, query, 0.002))
     });
     let findings = verdict_of(&study, &machine(1, 2, 1), &runs);
-    let text = of_kind(&findings, "outlier");
+    let text = of_kind(&findings, FindingKind::Outlier);
     assert_eq!(text, "Outliers: Q2 under T in block 5, 3.0 times its median (unexplained).");
 }
 
@@ -245,18 +246,18 @@ fn streams_are_reported_by_queries_per_hour() {
         }
     }
     let findings = verdict_of(&study, &machine(1, 2, 1), &runs);
-    let total = of_kind(&findings, "queries-total");
+    let total = of_kind(&findings, FindingKind::QueriesTotal);
     assert_eq!(
         total,
         "2 queries together, queries per hour against A (DOP 1 on no-smt, 1 stream, 3600/h): T 2.00x [2.00, 2.00] \
          (7197/h)."
     );
-    assert!(of_kind(&findings, "core-seconds").starts_with("CPU per query against A: "));
+    assert!(of_kind(&findings, FindingKind::CoreSeconds).starts_with("CPU per query against A: "));
     // That a query takes longer beside others says nothing.
-    for kind in ["queries-range", "dop-step", "outlier"] {
+    for kind in [FindingKind::QueriesRange, FindingKind::DopStep, FindingKind::Outlier] {
         assert!(findings.iter().all(|finding| finding.kind != kind), "{findings:#?}");
     }
-    assert!(of_kind(&findings, "scope").contains("whole streams at the same time"));
+    assert!(of_kind(&findings, FindingKind::Scope).contains("whole streams at the same time"));
     no_foreign_words(&findings);
 }
 
@@ -264,7 +265,7 @@ fn streams_are_reported_by_queries_per_hour() {
 fn without_a_usable_block_nothing_is_said() {
     let study = study_of("1-2", &["T no-smt 1 2"]);
     let findings = verdict_of(&study, &machine(1, 2, 1), &[]);
-    assert!(of_kind(&findings, "not-measurable").starts_with("Nothing can be said: no run is finished."));
+    assert!(of_kind(&findings, FindingKind::Nothing).starts_with("Nothing can be said: no run is finished."));
 }
 
 #[test]
@@ -272,7 +273,7 @@ fn the_first_line_is_validity_or_the_answer() {
     let topology = machine(1, 2, 1);
     let mut study = study_of("1-3", &["d2 no-smt 1 2", "d4 no-smt 1 4"]);
     let runs = power(&study, 8, |name, query, block| took(query, 500.0 * noise(block, name, query, 0.002)));
-    crate::fixtures::assert_leads(&study, &topology, &runs, "advice");
+    crate::fixtures::assert_leads(&study, &topology, &runs, FindingKind::Advice);
     as_throughput(&mut study);
     let execution = |treatment: &str, block| {
         let queries = (1..=3).map(|query| took(query, 500.0 * noise(block, treatment, query, 0.002)));
@@ -281,5 +282,5 @@ fn the_first_line_is_validity_or_the_answer() {
     let names: Vec<String> = study.treatments.iter().map(|treatment| treatment.name.clone()).collect();
     let runs: Vec<Run> =
         (0..8).flat_map(|block| names.iter().map(move |name| execution(name, block))).collect();
-    crate::fixtures::assert_leads(&study, &topology, &runs, "advice");
+    crate::fixtures::assert_leads(&study, &topology, &runs, FindingKind::Advice);
 }

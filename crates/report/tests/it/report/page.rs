@@ -46,7 +46,6 @@ pub fn hostile() -> Fixture {
     analysis.excluded_blocks.push(HOSTILE.to_owned());
     fixture.findings.iter_mut().for_each(|finding| {
         finding.line.push(HOSTILE);
-        evil(&mut finding.kind);
         finding.evidence.push(HOSTILE.to_owned());
     });
     for run in &mut fixture.runs {

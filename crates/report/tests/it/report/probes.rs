@@ -6,6 +6,7 @@ use crate::report::terminal::{large, two_cpus};
 use crate::support::{Draws, topology};
 use threadwise_analysis::hardware::{Difference, Hardware, PairCounts};
 use threadwise_analysis::{Finding, probe_document};
+use threadwise_document::FindingKind;
 use threadwise_document::{Prose, prose};
 use threadwise_machine::{CpuSet, Topology};
 use threadwise_report::html;
@@ -89,8 +90,8 @@ fn clock(cpu: u32, busy_cpus: u32, mhz: f64) -> ClockReading {
     }
 }
 
-fn finding(kind: &str, line: impl Into<Prose>) -> Finding {
-    Finding { kind: kind.to_owned(), line: line.into(), evidence: vec![] }
+fn finding(kind: FindingKind, line: impl Into<Prose>) -> Finding {
+    Finding { kind, line: line.into(), evidence: vec![] }
 }
 
 /// Two logical CPUs, declared as two cores and measured as one.
@@ -125,7 +126,7 @@ pub fn two() -> Probed {
         measured: "one core".into(),
         verdict: vec![
             finding(
-                "probe-sharing",
+                FindingKind::ProbeSharing,
                 prose!(
                     "Your 2 logical CPUs are one core: WIDE work slowed {} together, latency-bound work {} \
                      (sysfs declares two cores).",
@@ -134,12 +135,15 @@ pub fn two() -> Probed {
                 ),
             ),
             finding(
-                "probe-neighbour",
+                FindingKind::ProbeNeighbour,
                 "A neighbour was busy on the sibling of CPU 0 during 34% of the probe; of CPU 1 it is unknown.",
             ),
-            finding("probe-latency", "A cache line goes from one to the other in 8.31 ns at least."),
             finding(
-                "probe-clock",
+                FindingKind::ProbeLatency,
+                "A cache line goes from one to the other in 8.31 ns at least.",
+            ),
+            finding(
+                FindingKind::ProbeClock,
                 "The clock falls from 3.40 to 3.10 GHz when both are busy (chain of adds).",
             ),
         ],
@@ -202,7 +206,7 @@ pub fn eight() -> Probed {
             text: "logical CPUs 2 and 10 are different cores; the system declares one".into(),
         }],
         measured: "4 cores and 2 undecided logical CPUs".into(),
-        verdict: vec![finding("probe-sharing", "Measured otherwise than declared: CPUs 2 and 10.")],
+        verdict: vec![finding(FindingKind::ProbeSharing, "Measured otherwise than declared: CPUs 2 and 10.")],
     };
     Probed { topology, probe, hardware }
 }
@@ -261,7 +265,7 @@ pub fn many() -> Probed {
         pairs: PairCounts { agree: 294_527, masked: 1, ..PairCounts::default() },
         measured: "383 cores of 2".into(),
         verdict: vec![finding(
-            "probe-sharing",
+            FindingKind::ProbeSharing,
             "768 logical CPUs are 384 cores, as declared, one pair masked.",
         )],
         ..Hardware::default()
@@ -282,7 +286,7 @@ pub fn hostile_probe() -> Probed {
         (difference.declared, difference.measured, difference.text) = (text(), text(), text().into());
     }
     for finding in &mut probed.hardware.verdict {
-        (finding.kind, finding.line, finding.evidence) = (text(), text().into(), vec![text()]);
+        (finding.line, finding.evidence) = (text().into(), vec![text()]);
     }
     probed.topology.identity.cpu_model = Some(text());
     probed.topology.identity.hypervisor = Some(text());

@@ -13,6 +13,7 @@ use threadwise_analysis::queries::{
 use threadwise_analysis::{
     Analysis, Covariates, Direction, Finding, Interval, NoiseFloor, Ratio, TreatmentSummary, plain_verdict,
 };
+use threadwise_document::FindingKind;
 use threadwise_document::{Prose, prose};
 
 /// Queries whose plan differs above DOP 2.
@@ -436,16 +437,21 @@ pub fn fixture(compared: usize, throughput: bool) -> Fixture {
         queries: Some(queries.clone()),
         ..Analysis::default()
     };
-    let finding =
-        |kind: &str, text: &str| Finding { kind: kind.to_owned(), line: text.into(), evidence: vec![] };
+    let finding = |kind: FindingKind, text: &str| Finding { kind, line: text.into(), evidence: vec![] };
     Fixture {
         runs: runs(&points, &queries),
         study,
         topology: topology(),
         analysis,
         findings: vec![
-            finding("queries-total", "DOP 7 runs the 22 queries 3.20x [3.14, 3.26] as fast as DOP 1."),
-            finding("plan-change", "Q2, Q15: another plan at DOP 4; without them 3.04x [2.98, 3.10]."),
+            finding(
+                FindingKind::QueriesTotal,
+                "DOP 7 runs the 22 queries 3.20x [3.14, 3.26] as fast as DOP 1.",
+            ),
+            finding(
+                FindingKind::PlanChange,
+                "Q2, Q15: another plan at DOP 4; without them 3.04x [2.98, 3.10].",
+            ),
         ],
         notes: vec![],
         source: "tpch.threadwise".to_owned(),
