@@ -11,15 +11,17 @@ use crate::queries::Queries;
 use crate::scaling_law::SeriesLaw;
 use crate::worklist::Worklist;
 use crate::{Covariates, Estimate, NoiseFloor, TreatmentSummary, estimate};
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::any::Any;
 
 /// Estimates of one look at the observations.
-#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+#[derive(Debug, Clone, PartialEq, Default, JsonSchema, Serialize)]
 pub struct Analysis {
     /// In study order.
     pub treatments: Vec<TreatmentSummary>,
     /// One per comparison and metric, throughput first (for a command its headline).
+    #[serde(rename = "comparisons")]
     pub estimates: Vec<Estimate>,
     /// One per group, of throughput (for a command of its headline).
     pub noise_floors: Vec<NoiseFloor>,

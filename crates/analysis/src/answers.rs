@@ -1,10 +1,12 @@
 //! Answers to questions, each with a type that only its question's file knows: a new question reaches the analysis and
 //! JSON without a change of any other file.
 
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 use std::any::Any;
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -73,6 +75,21 @@ impl Serialize for Answers {
         let mut map = to.serialize_map(Some(self.0.len()))?;
         self.all().try_for_each(|(question, answer)| map.serialize_entry(question, &answer.json()))?;
         map.end()
+    }
+}
+
+/// Their types are known to what writes the schema of a report (`threadwise_report::json::schema`).
+impl JsonSchema for Answers {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "Answers".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({"type": "object"})
     }
 }
 

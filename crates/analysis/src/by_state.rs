@@ -6,7 +6,6 @@ use crate::looks::checks::Check;
 use crate::looks::claim::{ByState, Checked, Claim, Effect, Effects, Outcome};
 use crate::looks::contrast::Contrast;
 use crate::looks::gate::{MIN_BLOCKS, MIN_EPISODES, Needed};
-use crate::looks::spread::Explained;
 use crate::sections::cells::columns;
 use crate::words::{finding, share};
 use crate::{Facts, Finding, FindingKind};
@@ -255,18 +254,16 @@ fn length(needed: &Needed) -> String {
 
 /// How much of the spread states explain; `None` if no treatment was looked at as a whole.
 fn spread(facts: &Facts<'_>, effects: &Effects) -> Option<Table> {
-    let share = |explained: Option<Explained>| {
-        let ends = explained.map(|one| Interval::of([one.share, one.low, one.high], "share"));
-        Cell::interval(ends.as_ref())
-    };
     let is_whole = |effect: &&Effect| !matches!(effect.outcome, Outcome::NotWhole(_));
     let table = Table::of(
         "What states explain of the spread between rounds",
         effects.effects.iter().filter(is_whole),
         &[
             (Column::text("treatment"), &|one| Cell::text(label(facts, one))),
-            (Column::figure("variance of A/A explained"), &|one| share(one.spread.twin)),
-            (Column::figure("variance of the ratio explained"), &|one| share(one.spread.ratio)),
+            (Column::figure("variance of A/A explained"), &|one| Cell::interval(one.spread.twin.as_ref())),
+            (Column::figure("variance of the ratio explained"), &|one| {
+                Cell::interval(one.spread.ratio.as_ref())
+            }),
             (Column::figure("ratio, all rounds"), &|one| contrast(one.spread.raw.as_ref())),
             (Column::figure("ratio, clear rounds alone"), &|one| contrast(one.spread.clear.as_ref())),
         ],

@@ -19,6 +19,7 @@ use crate::setting::Setting;
 use crate::words::{finding, limited, list};
 use crate::{Direction, Estimate, Facts, Finding, FindingKind, Interval, Ratio, TreatmentSummary};
 use quantities::{Known, Scale, Test};
+use schemars::JsonSchema;
 use serde::Serialize;
 use threadwise_document::numbers::counted;
 use threadwise_document::{Block, Cell, Column, ColumnOf, Fold, Prose, Section, Shown, Table, prose};
@@ -27,7 +28,7 @@ use threadwise_study::Comparison;
 use threadwise_study::workload::Nouns;
 
 /// What changed with the ratios of a study.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
 pub struct ChangedWith {
     /// Comparisons with any quantity known on both sides, in study order.
     pub comparisons: Vec<Compared>,
@@ -40,7 +41,7 @@ pub struct ChangedWith {
 }
 
 /// What changed with one ratio.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
 pub struct Compared {
     /// Name of the comparison.
     pub comparison: String,
@@ -57,7 +58,7 @@ pub struct Compared {
 }
 
 /// Whether anything moves with a ratio from block to block.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Explained {
     /// One or more quantities do.
@@ -73,7 +74,7 @@ pub enum Explained {
 }
 
 /// One quantity on both sides of a comparison.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
 pub struct Quantity {
     /// Its name, unit last.
     pub metric: String,
@@ -95,7 +96,7 @@ pub struct Quantity {
 }
 
 /// Whether a quantity moves with the ratio of throughput from block to block.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
 pub struct Link {
     /// What was correlated with the ratio.
     pub form: Form,
@@ -111,7 +112,7 @@ pub struct Link {
 }
 
 /// The form in which a quantity is free of the rate that it is correlated with.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Form {
     /// As it is.

@@ -12,6 +12,7 @@ use crate::estimate::{Chosen, Fastest, Observed, choose, throughput_over};
 use crate::groups;
 use crate::setting::Setting;
 use crate::shape::Shape;
+use schemars::JsonSchema;
 use serde::Serialize;
 use threadwise_statistics::MeanEstimate;
 use threadwise_study::{Comparison, Role, Study, Treatment, Workload, version};
@@ -71,7 +72,7 @@ pub(crate) fn made(
 }
 
 /// What the candidates of a choice differ in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Axis {
     /// Number of busy sessions.
@@ -96,7 +97,7 @@ pub enum Axis {
 pub const ONE_CORE: &str = "one core";
 
 /// A choice between settings.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
 pub struct Choice {
     /// What the candidates differ in.
     pub axis: Axis,
@@ -117,7 +118,7 @@ pub struct Choice {
 }
 
 /// What a candidate lost to others, as shares of the time of its threads or logical CPUs; means over blocks.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, JsonSchema, Serialize)]
 pub struct LostTime {
     /// Time taken by the hypervisor.
     pub stolen_share: f64,
@@ -126,7 +127,7 @@ pub struct LostTime {
 }
 
 /// One of the settings.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
 pub struct Candidate {
     /// Treatment.
     pub treatment: String,
@@ -142,7 +143,7 @@ pub struct Candidate {
 }
 
 /// The candidate that most likely is within the margin of the best.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
 pub struct Guess {
     /// Treatment.
     pub treatment: String,

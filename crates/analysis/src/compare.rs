@@ -17,6 +17,7 @@ use crate::words::finding;
 use crate::{Answer, Estimate, Facts, NoiseFloor, Ratio, kinds};
 use aspects::{Aspect, aspects, machines_differ};
 use rates::{Rates, rates};
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeSet;
 use threadwise_document::{Block, Cell, Column, Document, Finding, Mark, Prose, Says, Section, Shown, Table};
@@ -31,7 +32,7 @@ const CANNOT_TELL: &str = "One study per side cannot show whether anything chang
      from hour to hour by 1 to 3% more than their intervals say. Three per side can.";
 
 /// A study in a list of several.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
 pub struct StudyLine<'a> {
     /// Name of its result file.
     pub file: &'a str,
@@ -113,7 +114,7 @@ fn studies_section(studies: &[StudyLine<'_>], headings: &[&str]) -> Section {
 }
 
 /// Several studies with what they allow to say.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
 pub struct SideBySide<'a> {
     /// The studies, in the order of all cells and values.
     pub studies: Vec<StudyLine<'a>>,
@@ -132,7 +133,7 @@ pub struct SideBySide<'a> {
 }
 
 /// One comparison.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
 pub struct Row<'a> {
     /// Its name, the same in every study that has it.
     pub name: &'a str,
@@ -146,7 +147,7 @@ pub struct Row<'a> {
 }
 
 /// One study's result of a comparison.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
 #[serde(untagged)]
 pub enum Compared<'a> {
     /// Its ratio.

@@ -14,6 +14,7 @@ use crate::estimate::readings::{Readings, per};
 use crate::estimate::readings::{package_of, watts};
 use crate::estimate::{Observed, left_over};
 use crate::setting::Setting;
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use threadwise_machine::{CpuSet, Topology};
@@ -35,14 +36,14 @@ pub(crate) fn cpus(setting: &Setting<'_>, observed: &Observed, runs: &[Run]) -> 
 }
 
 /// What logical CPUs and packages did under each treatment.
-#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+#[derive(Debug, Clone, PartialEq, Default, JsonSchema, Serialize)]
 pub struct Cpus {
     /// In study order; treatments without readings are left out.
     pub treatments: Vec<TreatmentCpus>,
 }
 
 /// Readings of one treatment.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
 pub struct TreatmentCpus {
     /// Its name.
     pub treatment: String,
@@ -53,7 +54,7 @@ pub struct TreatmentCpus {
 }
 
 /// Role of a logical CPU in the runs of a row.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Use {
     /// Sessions were placed on it.
@@ -63,7 +64,7 @@ pub enum Use {
 }
 
 /// One logical CPU, over the blocks in which it had the same role for the treatment.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
 pub struct CpuRow {
     /// The system's number.
     pub cpu: u32,
@@ -90,7 +91,7 @@ pub struct CpuRow {
 }
 
 /// Power of one package.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
 pub struct PackageRow {
     /// Its name in powercap: the system's number, followed by a die's if a package has several.
     pub package: String,

@@ -9,6 +9,7 @@ use crate::estimate::{Observed, ObservedBlock};
 use crate::setting::Setting;
 use crate::words::{MAX_LISTED, finding};
 use crate::{Facts, Finding, FindingKind, Interval};
+use schemars::JsonSchema;
 use serde::Serialize;
 use threadwise_document::chart::LevelChart;
 use threadwise_document::{Block, Cell, Chart, Class, Column, Figure, Prose, Shown, Table, numbers, prose};
@@ -17,7 +18,7 @@ use threadwise_study::workload::Nouns;
 use threadwise_study::{Role, Run};
 
 /// Drift of a group's baseline.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
 pub struct Drift {
     /// Group.
     pub group: String,
@@ -32,7 +33,7 @@ pub struct Drift {
 }
 
 /// The baseline's rate in a block.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
 pub struct BlockRate {
     /// Its number.
     pub block: u32,
@@ -43,7 +44,7 @@ pub struct BlockRate {
 }
 
 /// Blocks of one level.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
 pub struct Level {
     /// First block.
     pub first_block: u32,

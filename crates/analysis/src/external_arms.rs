@@ -11,6 +11,7 @@ use crate::estimate::{Observed, ObservedBlock, Rule, judge_means};
 use crate::groups::grouped;
 use crate::words::{answered, finding, limited, list};
 use crate::{Direction, Facts, Finding, FindingKind, Ratio};
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use threadwise_document::{Block, Cell, Column, Prose, Says, Section, Table, numbers, prose};
@@ -20,7 +21,7 @@ use threadwise_study::boot::smt_word;
 use threadwise_study::{Boot, Role, Run, Study};
 
 /// External arms of a study.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
 pub struct ExternalArms {
     /// Names of the arms. The others are compared with the first.
     pub arms: Vec<String>,
@@ -41,7 +42,7 @@ pub struct ExternalArms {
 }
 
 /// A boot and its measurements.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
 pub struct BootRates {
     /// The boot.
     #[serde(flatten)]
@@ -71,7 +72,7 @@ impl ExternalArms {
 }
 
 /// The rate of a treatment on a boot.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
 pub struct Rate {
     /// The treatment.
     pub treatment: String,
@@ -89,7 +90,7 @@ pub struct Rate {
 }
 
 /// A treatment in the arms.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
 pub struct ArmTreatment {
     /// The treatment.
     pub treatment: String,
@@ -100,7 +101,7 @@ pub struct ArmTreatment {
 }
 
 /// A treatment in one arm.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
 pub struct InArm {
     /// The arm.
     pub arm: String,
@@ -115,7 +116,7 @@ pub struct InArm {
 }
 
 /// The ratio of an arm to the first one.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
 pub struct ArmRatio {
     /// The arm on top.
     pub arm: String,

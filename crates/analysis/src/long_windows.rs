@@ -16,6 +16,7 @@ use crate::estimate::{
 };
 use crate::words::{finding, share};
 use crate::{Analysis, Direction, Estimate, Facts, Finding, FindingKind, Ratio};
+use schemars::JsonSchema;
 use serde::Serialize;
 use threadwise_document::{Block, Cell, Column, Prose, Says, Section, Table, numbers, prose};
 use threadwise_statistics::{MeanEstimate, MergedLatency, t_quantile};
@@ -29,7 +30,7 @@ const POWER: f64 = 0.8;
 const LAST: usize = 3;
 
 /// Long windows of a study.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
 pub struct LongWindows {
     /// Length of a window.
     pub window_ns: u64,
@@ -56,7 +57,7 @@ impl LongWindows {
 }
 
 /// The long windows of one treatment.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
 pub struct LongTreatment {
     /// The treatment.
     pub treatment: String,
@@ -73,7 +74,7 @@ pub struct LongTreatment {
 }
 
 /// A ratio to the baseline by long windows and by slices.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
 pub struct RatioBy {
     /// By long windows; an estimate without a family, with its own answer.
     pub by_long_windows: Ratio,
@@ -87,7 +88,7 @@ pub struct RatioBy {
 }
 
 /// Steps of a treatment's long windows that took longer than a slice.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, JsonSchema, Serialize)]
 pub struct Stalls {
     /// How many.
     pub steps: u64,

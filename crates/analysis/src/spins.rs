@@ -8,6 +8,7 @@
 
 use crate::Interval;
 use crate::activity::cycles_per_spin_bound;
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use threadwise_statistics::{MeanEstimate, correlation};
@@ -16,7 +17,7 @@ use threadwise_statistics::{MeanEstimate, correlation};
 const PAUSE_CYCLES: [f64; 2] = [10.0, 140.0];
 
 /// Counts of a server.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
 pub struct Counted {
     /// Spins.
     pub spins: f64,
@@ -33,7 +34,7 @@ pub struct Counted {
 }
 
 /// Figures that follow from the counts.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
 pub struct Cost {
     /// Cycles of all cores in the time.
     pub cycles: f64,

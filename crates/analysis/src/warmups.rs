@@ -3,13 +3,14 @@
 //! The runner measures them before the first block (`threadwise_study::warmup`) and keeps them as readings of each run.
 
 use crate::Facts;
+use schemars::JsonSchema;
 use serde::Serialize;
 use threadwise_document::{Prose, numbers, prose};
 use threadwise_study::warmup::Warmup;
 use threadwise_study::{Run, Study};
 
 /// A treatment's warm-up, as in JSON (docs/JSON.md).
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize)]
 pub struct TreatmentWarmup {
     /// The treatment.
     pub treatment: String,

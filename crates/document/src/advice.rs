@@ -1,10 +1,11 @@
 //! Advice: an answer, its basis, and lines to paste.
 
 use crate::Prose;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// One piece of advice.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
 pub struct Advice {
     /// Its subject: `sessions`, `smt`, `dop`, `jobs`, `placement`, `service`, `memory`, `pin`, `cost`.
     pub about: &'static str,
@@ -21,7 +22,7 @@ pub struct Advice {
 }
 
 /// A line to paste.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize)]
 pub struct Paste {
     /// Where it goes: `postgresql.conf`, `shell`, `systemd unit`.
     pub place: String,

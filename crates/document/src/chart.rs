@@ -4,6 +4,7 @@
 //! a missing end of an interval (one block).
 
 use crate::{Prose, Ratio, Says, Strip, Table};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// A chart with its heading and its figures as a table.
@@ -22,7 +23,7 @@ pub struct Figure {
 }
 
 /// Kinds of charts with their data.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
 #[serde(tag = "chart", content = "data", rename_all = "kebab-case")]
 pub enum Chart {
     /// Throughput against sessions.
@@ -70,7 +71,7 @@ pub enum Chart {
 }
 
 /// Data shared by several charts of a document.
-#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+#[derive(Debug, Clone, PartialEq, Default, JsonSchema, Serialize)]
 pub struct Shared {
     /// The workload's words for its work.
     pub words: ChartWords,
@@ -85,7 +86,7 @@ pub struct Shared {
 }
 
 /// Throughput of a group's treatments.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
 pub struct RateChart {
     /// Group name.
     pub group: String,
@@ -96,7 +97,7 @@ pub struct RateChart {
 }
 
 /// Throughput of a treatment, rows per second.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
 pub struct RatePoint {
     /// Index into [`Shared::labels`].
     pub label: usize,
@@ -113,7 +114,7 @@ pub struct RatePoint {
 }
 
 /// Settings to choose from, with their speed.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
 pub struct ChoiceChart {
     /// Title of the axis of candidates: `busy sessions`.
     pub axis: String,
@@ -126,7 +127,7 @@ pub struct ChoiceChart {
 }
 
 /// One of the settings.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
 pub struct ChoicePoint {
     /// Name.
     pub name: String,
@@ -143,7 +144,7 @@ pub struct ChoicePoint {
 }
 
 /// Ratios of a group.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
 pub struct RatioChart {
     /// Group name.
     pub group: String,
@@ -159,7 +160,7 @@ pub struct RatioChart {
 }
 
 /// One ratio.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
 pub struct RatioRow {
     /// The top, or the comparison's own name.
     pub label: String,
@@ -200,7 +201,7 @@ impl RatioRow {
 }
 
 /// Values of a quantity of commands, treatment by treatment.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
 pub struct ValueChart {
     /// The quantity with its unit, for the axis.
     pub what: String,
@@ -209,7 +210,7 @@ pub struct ValueChart {
 }
 
 /// One treatment's value in the chart's unit.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
 pub struct ValueRow {
     /// Treatment.
     pub label: String,
@@ -226,7 +227,7 @@ pub struct ValueRow {
 }
 
 /// Busy and stolen CPU time by treatment.
-#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+#[derive(Debug, Clone, PartialEq, Default, JsonSchema, Serialize)]
 pub struct Usage {
     /// Logical CPUs, or spans of them, in order.
     pub cpus: Vec<String>,
@@ -239,7 +240,7 @@ pub struct Usage {
 }
 
 /// One treatment's busy and stolen shares.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
 pub struct UsageRow {
     /// Treatment name.
     pub name: String,
@@ -250,7 +251,7 @@ pub struct UsageRow {
 }
 
 /// The slices of a group.
-#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+#[derive(Debug, Clone, PartialEq, Default, JsonSchema, Serialize)]
 pub struct SliceChart {
     /// Group name.
     pub group: String,
@@ -261,7 +262,7 @@ pub struct SliceChart {
 }
 
 /// The baseline's rate over time in a group.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
 pub struct LevelChart {
     /// Group name.
     pub group: String,
@@ -277,7 +278,7 @@ pub struct LevelChart {
 pub type RateLevel = (f64, f64, f64, Option<f64>, Option<f64>);
 
 /// A fitted curve of throughput against sessions, with the points that it was fitted to.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
 pub struct CurveChart {
     /// Unit of rates.
     pub unit: &'static str,
@@ -292,7 +293,7 @@ pub struct CurveChart {
 }
 
 /// Waits of sessions.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
 pub struct WaitChart {
     /// Names in drawing order, with `running`, `wait` or `other`.
     pub names: Vec<(String, &'static str)>,
@@ -301,7 +302,7 @@ pub struct WaitChart {
 }
 
 /// One treatment's shares.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
 pub struct WaitRow {
     /// Treatment name.
     pub name: String,
@@ -312,7 +313,7 @@ pub struct WaitRow {
 }
 
 /// Pairs of logical CPUs: what they share and how far apart they are.
-#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+#[derive(Debug, Clone, PartialEq, Default, JsonSchema, Serialize)]
 pub struct PairChart {
     /// Logical CPUs in the order of rows and columns.
     pub cpus: Vec<u32>,
@@ -333,7 +334,7 @@ pub struct PairChart {
 pub type PairCell = (usize, usize, Option<[f64; 3]>, Option<[f64; 3]>, Option<usize>, Option<usize>, bool);
 
 /// Rate by number of jobs.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
 pub struct JobChart {
     /// Unit of rates.
     pub unit: &'static str,
@@ -344,7 +345,7 @@ pub struct JobChart {
 }
 
 /// Rate by number of jobs.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
 pub struct JobLine {
     /// Series.
     pub name: String,
@@ -361,7 +362,7 @@ pub type JobPoint = (u32, f64, Option<f64>, Option<f64>, String);
 pub type JobStep = (u32, u32, String, bool, String);
 
 /// One run, item by item.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
 pub struct TimelineChart {
     /// Treatment.
     pub name: String,
@@ -376,7 +377,7 @@ pub struct TimelineChart {
 }
 
 /// Words on axes and in tooltips.
-#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+#[derive(Debug, Clone, PartialEq, Default, JsonSchema, Serialize)]
 pub struct ChartWords {
     /// Unit of throughput.
     pub rate: &'static str,
@@ -389,7 +390,7 @@ pub struct ChartWords {
 }
 
 /// Bars of a group.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
 pub struct BarChart {
     /// Group name.
     pub group: String,
@@ -398,7 +399,7 @@ pub struct BarChart {
 }
 
 /// One treatment's bars.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
 pub struct Panel {
     /// Treatment name inside its group.
     pub name: String,
@@ -414,7 +415,7 @@ pub struct Panel {
 pub type Bar = (u8, f64, Option<f64>, Option<f64>, u8, u8, Option<f64>);
 
 /// Speed over DOP.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
 pub struct DopChart {
     /// Group name.
     pub group: String,
@@ -425,7 +426,7 @@ pub struct DopChart {
 }
 
 /// A line over DOP.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
 pub struct DopLine {
     /// Placement, and streams if they differ.
     pub name: String,
@@ -437,7 +438,7 @@ pub struct DopLine {
 pub type DopPoint = (u32, f64, Option<f64>, Option<f64>, String);
 
 /// Steps of DOP: rows are steps, columns are queries.
-#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+#[derive(Debug, Clone, PartialEq, Default, JsonSchema, Serialize)]
 pub struct StepChart {
     /// Query numbers; 0 is all together.
     pub queries: Vec<u8>,
@@ -452,7 +453,7 @@ pub struct StepChart {
 pub type StepCell = (usize, u8, f64, Option<f64>, Option<f64>, u8, u8);
 
 /// Throughput over DOP and streams.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
 pub struct HeatChart {
     /// DOPs, ascending.
     pub dops: Vec<u32>,
@@ -468,7 +469,7 @@ pub struct HeatChart {
 pub type HeatPoint = (u32, u32, f64, Option<f64>, Option<f64>, String);
 
 /// One treatment's CPU seconds and core-seconds.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
 pub struct CoreRow {
     /// Treatment name.
     pub name: String,

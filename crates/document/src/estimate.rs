@@ -1,9 +1,10 @@
 //! Values and ratios with their intervals: the result types of the analysis, which reports show.
 
-use serde::Serialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 /// A value with its interval over blocks.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
 pub struct Interval {
     /// Centre.
     pub mean: f64,
@@ -49,7 +50,7 @@ impl Interval {
 }
 
 /// Which side of 1 is better.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, JsonSchema, Serialize, Deserialize)]
 pub enum Direction {
     /// More is better: throughput, speed.
     #[default]
@@ -65,7 +66,7 @@ pub enum Direction {
 
 /// Answer to a ratio: one of five, of which the first has two sides. The margin was set in advance
 /// (docs/METHODOLOGY.md, "One margin").
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Answer {
     /// Larger by more than the margin: the whole interval is beyond it.
@@ -153,7 +154,7 @@ pub const RATIO: &str = "ratio";
 
 /// An estimate with its intervals over blocks (or boots, machines, studies), judged with its family: a ratio of two
 /// treatments, or a difference.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
 pub struct Ratio {
     /// For a ratio exp(mean of d), else the mean of d.
     pub value: f64,
@@ -177,6 +178,7 @@ pub struct Ratio {
     /// p adjusted for the family.
     pub adjusted_p: f64,
     /// Members that were judged together.
+    #[serde(rename = "judged_together")]
     pub family: u32,
     /// Lag-1 correlation of neighbouring blocks that the intervals allow for.
     pub correlation: f64,

@@ -1,10 +1,11 @@
 //! Findings: sentences of a verdict, each with its kind, which decides where it stands.
 
 use crate::Prose;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// One finding of a verdict.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
 pub struct Finding {
     /// What it is about.
     pub kind: FindingKind,
@@ -23,7 +24,7 @@ impl Finding {
 }
 
 /// What a finding is about.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FindingKind {
     /// Nothing can be said of the study.

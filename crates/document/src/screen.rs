@@ -4,6 +4,7 @@
 use crate::numbers::counted;
 use crate::prose::{Class, Prose, Span};
 use crate::table::Table;
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::fmt;
 use textwrap::{Options, WordSeparator, WordSplitter, WrapAlgorithm};
@@ -30,7 +31,7 @@ pub const ROWS: usize = 8;
 pub const BAR: usize = 16;
 
 /// A screen, in reading order.
-#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+#[derive(Debug, Clone, PartialEq, Default, JsonSchema, Serialize)]
 pub struct Screen {
     /// What was run, on what.
     pub subject: String,
@@ -52,7 +53,7 @@ pub struct Screen {
 }
 
 /// How far to trust an answer (docs/METHODOLOGY.md, "Trust").
-#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+#[derive(Debug, Clone, PartialEq, Default, JsonSchema, Serialize)]
 pub struct Trust {
     /// One of four words.
     pub level: TrustLevel,
@@ -61,7 +62,7 @@ pub struct Trust {
 }
 
 /// The word.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, JsonSchema, Serialize)]
 #[serde(rename_all = "UPPERCASE")]
 pub enum TrustLevel {
     /// Ratios and rates hold.

@@ -4,10 +4,11 @@
 //! Time is divided into columns of equal length, so that a strip of ten thousand slices has no more of them than one of
 //! a hundred. A column with several states has their shares. Breaks, such as those between blocks, are cut out.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// States and speeds over time.
-#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+#[derive(Debug, Clone, PartialEq, Default, JsonSchema, Serialize)]
 pub struct Strip {
     /// Its width, including breaks.
     pub columns: u32,

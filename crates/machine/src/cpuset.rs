@@ -3,7 +3,9 @@
 //! Source of the forms: kernel `Documentation/admin-guide/cputopology.rst` (list `0-3,8`, mask
 //! `ffff,ffffffff`, 32 bits a group, highest group first) and `lib/bitmap-str.c` (`0-30:2`).
 
+use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Serialize, Serializer};
+use std::borrow::Cow;
 use std::fmt;
 
 /// A set of logical CPUs by OS number. Grows as needed; there is no upper limit of 1024.
@@ -221,6 +223,20 @@ impl Serialize for CpuSet {
     /// Prints as the list form.
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         to.collect_str(self)
+    }
+}
+
+impl JsonSchema for CpuSet {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "CpuSet".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        String::json_schema(generator)
     }
 }
 

@@ -4,11 +4,11 @@
 //! A text cell that a spreadsheet would take for a formula gets a leading `'` (OWASP, "CSV Injection"): result files
 //! come by mail, and their names and messages are not trusted.
 
+use crate::estimates::Analysed;
 use crate::json::form::merged;
 use crate::json::lines;
-use crate::results::results;
 use crate::{Facts, ReportError};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 use threadwise_analysis::commands::SAID;
@@ -51,15 +51,30 @@ const SHORT_COLUMNS: [&str; 2] = ["short_queries", "short_latency_ns_p99"];
 
 /// Columns of every estimate.
 const RESULT_COLUMNS: &str = "\
-    family,figure,name,treatment,baseline,comparison,group,metric,query,arm,value,low,high,unit,adjusted_low,\
+    family,figure,metric,treatment,baseline,comparison,group,query,arm,place,value,low,high,unit,adjusted_low,\
     adjusted_high,level,blocks,p,adjusted_p,answer";
 
-/// Every estimate of the study ([`crate::results`]).
+/// Columns that are fields of a place; its others are in the column `place`.
+const PLACE_COLUMNS: [&str; 4] = ["comparison", "group", "query", "arm"];
+
+/// Every estimate of the study ([`crate::estimates`]).
 ///
 /// # Errors
 /// The writer's.
 pub fn results_csv(facts: &Facts<'_>, out: &mut dyn Write) -> Result<(), ReportError> {
-    table(out, RESULT_COLUMNS, Vec::new(), results(facts).into_iter().map(|row| (row, Vec::new())))
+    let rows = Analysed::of(facts).estimates.into_iter().map(|mut estimate| {
+        let place = std::mem::take(&mut estimate.place);
+        let (known, others): (Map<_, _>, Map<_, _>) =
+            place.into_iter().partition(|(name, _)| PLACE_COLUMNS.contains(&name.as_str()));
+        let text = |(name, value): (&String, &Value)| match value {
+            Value::String(text) => format!("{name}={text}"),
+            value => format!("{name}={value}"),
+        };
+        let others: Vec<String> = others.iter().map(text).collect();
+        let more = merged(Value::Object(known), json!({"place": others.join(" ")}));
+        (merged(json!(estimate), more), Vec::new())
+    });
+    table(out, RESULT_COLUMNS, Vec::new(), rows)
 }
 
 /// Every run, including failed and superseded ones, those of long windows last; engine counters follow the fixed

@@ -4,102 +4,211 @@
 //! and fields that are made from several values. Unknown is `null`; a number that is not finite is `null` too
 //! (serde_json makes it so).
 
-mod by_state;
+pub(crate) mod by_state;
 pub(crate) mod form;
 pub(crate) mod lines;
 mod machine;
+pub mod schema;
 
 pub use form::VERSION;
 pub use lines::{items_jsonl, looks_jsonl, neighbours, queries_jsonl, runs_jsonl, slices_jsonl, watched};
 pub use machine::{PlacementHere, probe, topology};
 
+use crate::estimates::{Analysed, StudyEstimate};
 use crate::terminal::DoctorRow;
 use crate::{Document, Facts};
-use form::{each_object, line, list, merged, pretty, text};
+use form::{line, list, merged, pretty, text};
+use machine::Machine;
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use threadwise_analysis::compare::change::{self, Change, Changed};
 use threadwise_analysis::compare::{StudyLine, card, side_by_side};
 use threadwise_analysis::fleet::{Fleet, Judged};
-use threadwise_analysis::published::{beside_any, beside_same};
+use threadwise_analysis::published::{Beside, beside_any, beside_same};
 use threadwise_analysis::scaling_law::SeriesLaw;
 use threadwise_analysis::spins::{Cost, Counted, Kind, Samples};
-use threadwise_analysis::{core_times, kinds, logical_cpu_gaps};
+use threadwise_document::{Advice, Finding, Screen};
 use threadwise_headroom::{Bounds, Row};
+use threadwise_machine::Pin;
 use threadwise_published::Published;
-use threadwise_study::Study;
+use threadwise_study::{Design, Options, Quota, Role, Treatment, Workload};
 
-/// The report: study, machine, treatments, estimates, noise floors, findings.
+/// A report.
+#[derive(Serialize, JsonSchema)]
+pub struct Report<'a> {
+    /// Version of this form, 1.
+    version: u32,
+    /// The program that measured.
+    program: Program<'a>,
+    /// The result file.
+    source: &'a str,
+    /// Start of the study (RFC 3339).
+    created_utc: &'a str,
+    /// Whether the figures are those of a model.
+    simulated: bool,
+    /// The answer on one screen.
+    screen: &'a Screen,
+    /// What to set, the most important first.
+    advice: &'a [Advice],
+    /// The study as planned.
+    study: StudyPlan<'a>,
+    /// The machine on which it ran, as declared.
+    machine: Machine<'a>,
+    /// Treatments in study order.
+    treatments: Vec<PlannedTreatment<'a>>,
+    /// Blocks whose baseline was usable.
+    blocks: u32,
+    /// Blocks that were left out, with the reason.
+    excluded_blocks: &'a [String],
+    /// Runs that do not count.
+    #[schemars(with = "Vec<Map<String, Value>>")]
+    failures: Vec<Value>,
+    /// All estimates.
+    estimates: Vec<StudyEstimate>,
+    /// Answers, counts and texts that have no interval, by question.
+    #[schemars(with = "Map<String, Value>")]
+    details: Map<String, Value>,
+    /// Everything that was found, in reading order.
+    findings: &'a [Finding],
+    /// Notes of engines and of the program.
+    notes: Vec<&'a str>,
+    /// The machine as measured (docs/JSON.md, Probe); `null` without a measurement.
+    #[schemars(with = "Option<Map<String, Value>>")]
+    probe: Option<Value>,
+    /// Beside the published study of the same name, if there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    published: Option<Beside>,
+}
+
+/// The program that measured.
+#[derive(Serialize, JsonSchema)]
+struct Program<'a> {
+    /// `threadwise`.
+    name: &'static str,
+    /// Its version.
+    version: &'a str,
+}
+
+/// A study as planned.
+#[derive(Serialize, JsonSchema)]
+struct StudyPlan<'a> {
+    /// Its name.
+    name: &'a str,
+    /// Its heading.
+    title: &'a str,
+    /// Seed of everything random, as text: it has 64 bits.
+    seed: String,
+    /// The engine.
+    engine: &'a str,
+    /// Its version, as it reported it.
+    engine_version: &'a str,
+    /// Its options.
+    #[schemars(with = "Map<String, Value>")]
+    engine_options: &'a Options,
+    /// The workload.
+    workload: &'a Workload,
+    /// Rounds, slices, level, margin and when it stops.
+    #[schemars(with = "Map<String, Value>")]
+    design: &'a Design,
+    /// The CPU quota that slices are made for.
+    #[schemars(with = "Option<Map<String, Value>>")]
+    quota: Option<Quota>,
+    /// What the machine lacks, a line each.
+    left_out: &'a [String],
+}
+
+/// A treatment: what was planned, and how many of its runs count.
+#[derive(Serialize, JsonSchema)]
+struct PlannedTreatment<'a> {
+    /// Its name.
+    treatment: &'a str,
+    /// Treatments of a group have a common baseline.
+    group: &'a str,
+    /// Its placement.
+    placement: &'a str,
+    /// Sessions (jobs, streams).
+    sessions: u32,
+    /// `baseline`, `baseline-twin` or `compared`.
+    #[schemars(with = "String")]
+    role: Role,
+    /// `each` or `set`.
+    #[schemars(with = "String")]
+    pin: Pin,
+    /// Options of its workload.
+    #[schemars(with = "Map<String, Value>")]
+    options: &'a Options,
+    /// Levels of its factors.
+    factors: &'a BTreeMap<String, String>,
+    /// Runs that count.
+    runs: u32,
+    /// Runs that failed.
+    failed: u32,
+    /// Runs that were left out.
+    excluded: u32,
+}
+
+/// The report: study, machine, treatments, estimates, findings.
 pub fn report(facts: &Facts<'_>, document: &Document) -> String {
     let study = facts.study;
     let failed = facts.runs.iter().filter(|run| !run.status.is_valid());
-    let mut report = json!({
-        "program": {"name": "threadwise", "version": facts.program_version},
-        "source": facts.source,
-        "created_utc": facts.created_utc,
-        "simulated": facts.is_simulated(),
-        "study": {
-            "name": study.name, "title": study.title, "seed": study.seed.to_string(), "engine": study.engine,
-            "engine_version": facts.engine_version, "engine_options": study.engine_options,
-            "workload": study.workload, "design": study.design, "quota": study.quota, "left_out": study.left_out,
+    let Analysed { estimates, mut details } = Analysed::of(facts);
+    details.remove("blocks");
+    details.remove("excluded_blocks");
+    let report = Report {
+        version: VERSION,
+        program: Program { name: "threadwise", version: facts.program_version },
+        source: facts.source,
+        created_utc: facts.created_utc,
+        simulated: facts.is_simulated(),
+        screen: &document.screen,
+        advice: &document.advice,
+        study: StudyPlan {
+            name: &study.name,
+            title: &study.title,
+            seed: study.seed.to_string(),
+            engine: &study.engine,
+            engine_version: facts.engine_version,
+            engine_options: &study.engine_options,
+            workload: &study.workload,
+            design: &study.design,
+            quota: study.quota,
+            left_out: &study.left_out,
         },
-        "machine": machine::machine(facts.topology),
-        "by_state": facts.analysis.effects.as_ref().map(by_state::effects),
-        "probe": facts.probe.map(|probe| machine::probed(facts.topology, probe, facts.hardware)),
-        "failures": failed.map(lines::head).collect::<Value>(),
-        "core_time": core_times(facts),
-        "screen": document.screen,
-        "advice": document.advice,
-        "findings": document.verdict,
-        "notes": facts.notes.iter().map(|note| &note.text).collect::<Vec<_>>(),
-    });
-    if let Some(beside) = beside_same(facts) {
-        report["published"] = json!(beside);
-    }
-    pretty(merged(report, figures(facts)))
+        machine: machine::machine(facts.topology),
+        treatments: treatments(facts),
+        blocks: facts.analysis.blocks,
+        excluded_blocks: &facts.analysis.excluded_blocks,
+        failures: failed.map(lines::head).collect(),
+        estimates,
+        details,
+        findings: &document.verdict,
+        notes: facts.notes.iter().map(|note| note.text.as_str()).collect(),
+        probe: facts.probe.map(|probe| machine::probed(facts.topology, probe, facts.hardware)),
+        published: beside_same(facts),
+    };
+    form::written(&report)
 }
 
-/// All estimates, under the names that people and programs read.
-pub(crate) fn figures(facts: &Facts<'_>) -> Value {
-    let mut analysis = merged(json!(facts.analysis), json!({"noise_floor": facts.widest_floor()}));
-    each_object(&mut analysis, &|fields| name_metrics(facts.study, fields));
-    for treatment in analysis["treatments"].as_array_mut().into_iter().flatten() {
-        let name = treatment["name"].as_str().unwrap_or("");
-        let Some((_, planned)) = facts.study.treatment(name) else { continue };
-        let more = json!({
-            "role": planned.role, "pin": planned.pin, "options": planned.options, "factors": planned.factors,
-        });
-        *treatment = merged(treatment.take(), more);
-    }
-    if let Some(queries) = &facts.analysis.queries {
-        each_object(&mut analysis["queries"], &|fields| {
-            for field in ["plan", "baseline_plan", "other_plan"] {
-                let Some(at) = fields.get(field).and_then(Value::as_u64) else { continue };
-                fields[field] = json!(queries.plans.get(at as usize).map(|plan| &plan.name));
-            }
-        });
-    }
-    if let Some(cpus) = analysis.get_mut("logical_cpus").filter(|cpus| cpus.is_object()) {
-        let gaps = logical_cpu_gaps(facts);
-        cpus["gaps"] = gaps.iter().map(|gap| json!({"what": gap.what, "why": gap.why})).collect();
-    }
-    if let Some(commands) = analysis.get_mut("commands") {
-        commands["headline"] = commands["quantities"][0]["metric"].clone();
-    }
-    analysis
-}
-
-/// The metrics of an object under the names that the kind of the study gives them.
-fn name_metrics(study: &Study, fields: &mut Map<String, Value>) {
-    let name = |metric: &str| kinds::of(study).metric_name(study, metric);
-    if let Some(Value::String(metric)) = fields.get_mut("metric") {
-        *metric = name(metric);
-    }
-    if let Some(Value::Object(metrics)) = fields.get_mut("metrics") {
-        *metrics =
-            std::mem::take(metrics).into_iter().map(|(metric, value)| (name(&metric), value)).collect();
-    }
+fn treatments<'a>(facts: &Facts<'a>) -> Vec<PlannedTreatment<'a>> {
+    let treatment = |planned: &'a Treatment| {
+        let runs = facts.summary(&planned.name).map_or([0; 3], |one| [one.runs, one.failed, one.excluded]);
+        PlannedTreatment {
+            treatment: &planned.name,
+            group: &planned.group,
+            placement: &planned.placement,
+            sessions: planned.sessions,
+            role: planned.role,
+            pin: planned.pin,
+            options: &planned.options,
+            factors: &planned.factors,
+            runs: runs[0],
+            failed: runs[1],
+            excluded: runs[2],
+        }
+    };
+    facts.study.treatments.iter().map(treatment).collect()
 }
 
 /// Several studies side by side; a row's cells are in the order of the studies.

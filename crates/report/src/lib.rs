@@ -7,12 +7,13 @@
 
 pub mod csv;
 pub mod drawing;
+pub mod estimates;
 mod gaps;
 pub mod hardware;
 pub mod html;
 pub mod json;
 pub mod layout;
-pub mod results;
+pub mod markdown;
 pub mod terminal;
 pub mod text;
 

@@ -4,10 +4,11 @@
 //! firmware has trained (Kalibera, Jones, "Rigorous benchmarking in reasonable time", ISMM 2013; Mytkowicz et al.,
 //! "Producing wrong data without doing anything obviously wrong!", ASPLOS 2009).
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// A start of a study on another boot or machine. `None` means unknown.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize)]
 pub struct Boot {
     /// Number in the result file, from 1.
     pub number: u32,

@@ -143,7 +143,7 @@ fn judged(machine: &Machine, report: &str) -> Vec<String> {
     let Ok(report) = serde_json::from_str::<Value>(report) else {
         return vec![format!("the report is not JSON: {}", report.trim())];
     };
-    let external = &report["external"];
+    let external = &report["details"]["external"];
     let empty = Vec::new();
     let boots = external["boots"].as_array().unwrap_or(&empty);
     let had: Vec<(&str, u64, u64)> = boots
@@ -172,10 +172,12 @@ fn judged(machine: &Machine, report: &str) -> Vec<String> {
     if (ids.len(), machines.len()) != (ORDER.len(), 1) {
         found.push(format!("{} boots of {} machines, not {} of 1", ids.len(), machines.len(), ORDER.len()));
     }
-    let ratios = external["ratios"].as_array().unwrap_or(&empty);
-    let has_interval = |ratio: &&Value| ratio["ratio"]["high"].is_number() && ratio["boots"] == 2;
-    if ratios.is_empty() || !ratios.iter().all(|ratio| has_interval(&ratio)) {
-        found.push(format!("ratios of arms lack intervals over 2 boots each: {}", external["ratios"]));
+    let all = |list: &Value| list.as_array().cloned().unwrap_or_default();
+    let mut ratios = all(&report["estimates"]);
+    ratios.retain(|one| one["family"] == "external" && one["figure"] == "ratios.ratio");
+    let is_of_two = all(&external["ratios"]).iter().all(|ratio| ratio["boots"] == 2);
+    if ratios.is_empty() || !is_of_two || !ratios.iter().all(|ratio| ratio["high"].is_number()) {
+        found.push(format!("ratios of arms lack intervals over 2 boots each: {ratios:?}"));
     }
     found
 }
@@ -213,8 +215,9 @@ mod tests {
                 json!({"arm": arm, "online_cpus": online, "blocks": 2, "boot_id": at.to_string(), "machine_hash": "a"})
             })
             .collect();
-        let ratios = json!([{"boots": 2, "ratio": {"high": high}}]);
-        json!({"external": {"boots": boots, "ratios": ratios}}).to_string()
+        let estimates = json!([{"family": "external", "figure": "ratios.ratio", "high": high}]);
+        let external = json!({"boots": boots, "ratios": [{"boots": 2}]});
+        json!({"details": {"external": external}, "estimates": estimates}).to_string()
     }
 
     #[test]

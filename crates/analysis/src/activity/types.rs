@@ -1,10 +1,11 @@
 //! Report types of what sessions did besides reading rows.
 
 use crate::{Interval, Ratio};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// What a treatment's sessions did besides reading rows. Empty if the engine reports nothing of it.
-#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+#[derive(Debug, Clone, PartialEq, Default, JsonSchema, Serialize)]
 pub struct Activity {
     /// What they waited for; `None` if it was not sampled.
     pub waits: Option<Waits>,
@@ -27,7 +28,7 @@ pub struct Activity {
 }
 
 /// Samples of what sessions waited for.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
 pub struct Waits {
     /// Samples of all blocks: one session at one moment each.
     pub samples: u64,
@@ -41,7 +42,7 @@ pub struct Waits {
 }
 
 /// Share of one state.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
 pub struct WaitShare {
     /// The engine's name of the state.
     pub name: String,
@@ -55,7 +56,7 @@ pub struct WaitShare {
 }
 
 /// One engine counter.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
 pub struct CounterRate {
     /// The engine's name, unit last.
     pub name: String,
@@ -68,7 +69,7 @@ pub struct CounterRate {
 }
 
 /// CPU time of engine and client.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
 pub struct CpuUse {
     /// The engine's sessions, nanoseconds per row; `None` if unknown (a remote server).
     pub engine_ns_per_row: Option<Interval>,
@@ -79,7 +80,7 @@ pub struct CpuUse {
 }
 
 /// Cost of spinning.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
 pub struct Locks {
     /// Spins per row.
     pub spins_per_row: Option<Interval>,
@@ -101,7 +102,7 @@ pub struct Locks {
 }
 
 /// Spinlocks by the statistics of the whole server, including its other clients while slices ran.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
 pub struct ServerLocks {
     /// Those with the most spins over all treatments of the study, most first: the same ones in every treatment.
     pub locks: Vec<ServerLock>,
@@ -112,7 +113,7 @@ pub struct ServerLocks {
 }
 
 /// One spinlock of the server.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
 pub struct ServerLock {
     /// The server's name of it.
     pub name: String,
@@ -136,7 +137,7 @@ pub struct ServerLock {
 }
 
 /// One wait or latch of the server.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
 pub struct ServerWait {
     /// Statistics that it is from: `server_wait`, `latch`.
     pub kind: String,

@@ -3,6 +3,7 @@
 use crate::estimate::Fastest;
 use crate::groups::distinct;
 use crate::{Direction, Interval, NoiseFloor};
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use threadwise_study::command::{self, Better};
@@ -25,7 +26,7 @@ pub const SAID: &str = "metric/";
 pub const IDLE_SHARE: &str = "metric/idle_share";
 
 /// A study of commands at one look. `None` in [`crate::Analysis::commands`] if the workload is another.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
 pub struct Commands {
     /// The command, as given; of several the first.
     pub command: String,
@@ -58,7 +59,7 @@ pub struct Commands {
 }
 
 /// A command that takes the same time in every treatment.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, JsonSchema, Serialize)]
 pub struct FixedTime {
     /// The median duration over all treatments, nanoseconds.
     pub elapsed_ns: f64,
@@ -67,7 +68,7 @@ pub struct FixedTime {
 }
 
 /// The baseline and its twin of a group together.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
 pub struct Baseline {
     /// Group.
     pub group: String,
@@ -76,7 +77,7 @@ pub struct Baseline {
 }
 
 /// Something that every run has one number of.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
 pub struct Quantity {
     /// Metric name in estimates and summaries: [`ELAPSED`], [`CPU`], [`MEMORY`] or `metric/NAME`.
     pub metric: String,
@@ -101,7 +102,7 @@ impl Quantity {
 }
 
 /// Why there is no ratio.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize)]
 pub struct Gap {
     /// Comparison name.
     #[serde(rename = "name")]

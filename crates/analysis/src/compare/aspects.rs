@@ -6,13 +6,14 @@
 use crate::Facts;
 use crate::diagnostics::neighbours::claimed_costs;
 use crate::groups::{distinct, grouped};
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeSet;
 use threadwise_document::{Block, Cell, Column, Prose, Section, Table, numbers, prose};
 use threadwise_study::{Options, Role, Stopping, Study, Treatment};
 
 /// Part of a study that an aspect belongs to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Part {
     /// The machine: rates of two studies that differ in it are those of two machines.
@@ -28,7 +29,7 @@ pub enum Part {
 }
 
 /// A property that every study has a value of.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize)]
 pub struct Aspect {
     /// Part of the study.
     pub part: Part,

@@ -4,6 +4,7 @@ use super::aspects::threads_a_core;
 use super::has_alarm;
 use crate::groups::{data_words, levels};
 use crate::{Facts, Ratio};
+use schemars::JsonSchema;
 use serde::Serialize;
 use threadwise_study::{OptionValue, Study};
 
@@ -11,7 +12,7 @@ use threadwise_study::{OptionValue, Study};
 pub(crate) const YIELDS: [&str; 5] = ["smt-yield", "smt-dop", "both-threads", "smt-whole", "smt-off"];
 
 /// A card.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
 pub struct Card<'a> {
     /// Version of this format.
     pub card: u32,
@@ -48,7 +49,7 @@ pub struct Card<'a> {
 }
 
 /// Effect of second threads of cores.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
 pub struct Yield<'a> {
     /// Kind of comparison: `smt-yield` (both siblings of a core busy over one), `smt-dop`, `both-threads`, `smt-whole`,
     /// `smt-off`.

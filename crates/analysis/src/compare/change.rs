@@ -23,6 +23,7 @@ use crate::estimate::{Rule, judge, judge_means};
 use crate::external_arms::differences;
 use crate::groups::distinct;
 use crate::{Answer, Direction, Facts, Interval, Ratio};
+use schemars::JsonSchema;
 use serde::Serialize;
 use threadwise_document::Mark;
 use threadwise_statistics::{MeanEstimate, geometric, summary, t_two_sided_p, welch, welch_of};
@@ -31,7 +32,7 @@ use threadwise_statistics::{MeanEstimate, geometric, summary, t_two_sided_p, wel
 const MOST_STUDIES: u32 = 1000;
 
 /// Result of comparing studies of two sides.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
 pub struct Change<'a> {
     /// What is compared.
     pub quantity: Quantity,
@@ -69,7 +70,7 @@ pub struct Change<'a> {
 }
 
 /// A treatment that is not compared.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize)]
 pub struct LeftOut {
     /// Its name.
     pub name: String,
@@ -78,7 +79,7 @@ pub struct LeftOut {
 }
 
 /// The answer for one treatment or comparison.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Said {
     /// Shown to be better than before.
@@ -96,7 +97,7 @@ pub enum Said {
 }
 
 /// A figure before and after.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
 pub struct Changed<'a> {
     /// Treatment or comparison.
     pub name: &'a str,
@@ -321,7 +322,7 @@ fn less(top: &[f64], below: &[f64]) -> Vec<f64> {
 /// A change is shown if the deciding interval excludes 1, so the smallest change that could have been shown is the
 /// half-width of that interval. More studies narrow it by the root of their number and by the degrees of freedom of
 /// Student's t, given the spread of these studies (Welch, Biometrika 34, 1947, of samples of equal size).
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, JsonSchema, Serialize)]
 pub struct Reach {
     /// The smallest measured change that is shown, as a ratio above 1: 1.8 means 1.8x or 1 / 1.8.
     #[serde(rename = "smallest_shown")]

@@ -12,13 +12,14 @@ use super::aspects::{Aspect, apart, machines_differ, once};
 use crate::commands::direction;
 use crate::estimate::{Rule, THROUGHPUT, judge};
 use crate::{Direction, Facts, Interval, Ratio, UNTIL_LEVEL_SHARE};
+use schemars::JsonSchema;
 use serde::Serialize;
 use threadwise_document::{Block, Cell, Column, Section, Table, numbers, prose};
 use threadwise_statistics::{MeanEstimate, t_quantile, welch_of};
 use threadwise_study::{Stopping, Study};
 
 /// A figure of a treatment.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize)]
 pub struct Quantity {
     /// Its metric's name, as in the JSON of a report: `rows_per_s`, `latency_ns_p99`.
     pub metric: String,
@@ -107,7 +108,7 @@ pub(super) fn rule(studies: &[Facts<'_>], direction: Direction) -> Rule {
 }
 
 /// Rates of several studies.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
 pub struct Rates<'a> {
     /// Their quantity.
     pub quantity: Quantity,
@@ -122,7 +123,7 @@ pub struct Rates<'a> {
 }
 
 /// One treatment.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
 pub struct RateRow<'a> {
     /// Its name.
     pub treatment: &'a str,

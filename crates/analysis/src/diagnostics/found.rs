@@ -1,11 +1,12 @@
 //! The answer to a diagnostic question about a study.
 
 use crate::Estimate;
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
 /// The answer to a question.
-#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+#[derive(Debug, Clone, PartialEq, Default, JsonSchema, Serialize)]
 pub struct Found {
     /// The question.
     pub question: &'static str,

@@ -6,6 +6,7 @@
 //! Inference in Statistical Analysis*, 1973, 8.4). tests/it/lab_simulations/coverage/choose.rs simulates both.
 
 use super::judge::FAMILY_SHARE;
+use schemars::JsonSchema;
 use serde::Serialize;
 use threadwise_statistics::{MeanEstimate, Normal, correlation, holm};
 
@@ -25,7 +26,7 @@ pub struct Chosen {
 }
 
 /// The candidate that most likely is within the margin of the best.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, JsonSchema, Serialize)]
 pub struct Likeliest {
     /// Its index among the candidates.
     #[serde(skip)]
@@ -211,7 +212,7 @@ pub fn near_best(
 }
 
 /// Which treatments of a group may be the best in what the study asks for.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize)]
 pub struct Fastest {
     /// Group of treatments.
     pub group: String,

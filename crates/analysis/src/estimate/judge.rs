@@ -7,6 +7,7 @@
 //! Biopharmaceutics 15 (1987) for equivalence; docs/METHODOLOGY.md, "One margin" and "Changes of what is not a rate".
 
 use crate::{Direction, Ratio};
+use schemars::JsonSchema;
 use serde::Serialize;
 use threadwise_document::Answer;
 use threadwise_statistics::{MeanEstimate, correlation, discoveries, holm, t_two_sided_p};
@@ -189,7 +190,7 @@ pub fn equivalence_p(mean: &MeanEstimate, margin: f64) -> f64 {
 }
 
 /// A ratio with known bounds.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
 pub struct Bounded {
     /// Geometric mean over blocks of its lower bound.
     pub value_low: f64,

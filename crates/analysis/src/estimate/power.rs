@@ -6,6 +6,7 @@
 
 use super::guess::standard_error;
 use crate::Analysis;
+use schemars::JsonSchema;
 use serde::Serialize;
 use threadwise_statistics::t_quantile;
 use threadwise_study::Study;
@@ -16,7 +17,7 @@ const POWER: f64 = 0.8;
 const MOST_BLOCKS: u32 = 10_000;
 
 /// What a study could decide.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
 pub struct Power {
     /// Smallest margin, as a fraction, within which a ratio of 1 would have been called equivalent in four of five
     /// studies like it, in every comparison of the headline.

@@ -1,6 +1,7 @@
 //! Estimates: each treatment's own numbers, ratios, noise floors, covariates.
 
 use crate::{Activity, Interval, Ratio};
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use threadwise_statistics::MeanEstimate;
@@ -12,9 +13,10 @@ pub const THROUGHPUT: &str = "rows_per_s";
 pub const ROWS_PER_JOULE: &str = "rows_per_joule";
 
 /// One treatment's own numbers.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
 pub struct TreatmentSummary {
     /// Treatment name.
+    #[serde(rename = "treatment")]
     pub name: String,
     /// Group.
     pub group: String,
@@ -39,9 +41,10 @@ pub struct TreatmentSummary {
 }
 
 /// A ratio of two treatments.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
 pub struct Estimate {
     /// Comparison name.
+    #[serde(rename = "comparison")]
     pub name: String,
     /// Comparison kind (see `threadwise_study::Comparison::kind`).
     pub kind: String,
@@ -90,7 +93,7 @@ impl Estimate {
 }
 
 /// An estimate without the blocks that a covariate flags.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
 pub struct Unflagged {
     /// Ratio.
     #[serde(flatten)]
@@ -100,7 +103,7 @@ pub struct Unflagged {
 }
 
 /// A ratio adjusted for lost CPU time.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
 pub struct Adjusted {
     /// Ratio.
     #[serde(flatten)]
@@ -115,7 +118,7 @@ pub struct Adjusted {
 }
 
 /// A/A result of a group: two treatments that differ in nothing.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
 pub struct NoiseFloor {
     /// Group.
     pub group: String,
@@ -134,7 +137,7 @@ pub struct NoiseFloor {
 }
 
 /// Why A/A is an alarm.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Alarm {
     /// Two treatments that differ in nothing differ.
@@ -169,7 +172,7 @@ impl NoiseFloor {
 }
 
 /// Disturbances of the study.
-#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+#[derive(Debug, Clone, PartialEq, Default, JsonSchema, Serialize)]
 pub struct Covariates {
     /// Share of CPU time taken by the hypervisor while slices ran, on the treatments' own CPUs.
     pub steal_share: f64,
@@ -201,7 +204,7 @@ pub struct Covariates {
 }
 
 /// Disturbances of one block.
-#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+#[derive(Debug, Clone, PartialEq, Default, JsonSchema, Serialize)]
 pub struct BlockCovariates {
     /// Its number.
     pub block: u32,

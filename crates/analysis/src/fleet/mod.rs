@@ -24,6 +24,7 @@ use crate::compare::aspects::{machine_traits, once};
 use crate::diagnostics::neighbours::{LEFT, NEIGHBOURS, WHOLE};
 use crate::estimate::THROUGHPUT;
 use crate::{Direction, Facts, Interval, Ratio, validity};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// Confidence level of all intervals of a fleet.
@@ -36,7 +37,7 @@ pub const MIN_MACHINES: usize = 3;
 pub const RECOMMENDED_MACHINES: usize = 5;
 
 /// A fleet's studies and absent studies: the input of its report.
-#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+#[derive(Debug, Clone, PartialEq, Default, JsonSchema, Serialize)]
 pub struct Fleet {
     /// Heading of the report; empty for the study's name.
     pub title: String,
@@ -58,7 +59,7 @@ pub struct Fleet {
 }
 
 /// A kind of machine, such as an instance type.
-#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+#[derive(Debug, Clone, PartialEq, Default, JsonSchema, Serialize)]
 pub struct Kind {
     /// Its name, unique in the fleet.
     pub name: String,
@@ -79,7 +80,7 @@ pub struct Kind {
 }
 
 /// The price of an hour of one machine, as the user gave it. This program knows no prices.
-#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+#[derive(Debug, Clone, PartialEq, Default, JsonSchema, Serialize)]
 pub struct Price {
     /// Amount per hour of one machine, above 0.
     pub amount: f64,
@@ -92,7 +93,7 @@ pub struct Price {
 }
 
 /// One study on one machine.
-#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+#[derive(Debug, Clone, PartialEq, Default, JsonSchema, Serialize)]
 pub struct FleetStudy {
     /// Name of its result file.
     pub source: String,
@@ -201,7 +202,7 @@ impl FleetFigure {
 }
 
 /// A planned study without a result.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, JsonSchema, Serialize)]
 pub struct Absent {
     /// Name of the machine's kind.
     pub kind: String,
@@ -216,7 +217,7 @@ pub struct Absent {
 }
 
 /// Why a planned study has no result.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Absence {
     /// It never ran, or none of its results came back.
@@ -246,7 +247,7 @@ impl Absence {
 }
 
 /// Results of a fleet.
-#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+#[derive(Debug, Clone, PartialEq, Default, JsonSchema, Serialize)]
 pub struct Judged {
     /// Whether any study's figures come from a model.
     pub simulated: bool,
@@ -274,7 +275,7 @@ pub struct Judged {
 }
 
 /// What a number of machines allows to say about a kind.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Basis {
     /// Nothing: no machine was measured.
@@ -311,7 +312,7 @@ impl Basis {
 }
 
 /// A comparison, or a rate, on all kinds.
-#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+#[derive(Debug, Clone, PartialEq, Default, JsonSchema, Serialize)]
 pub struct JudgedRow {
     /// Name of the comparison, or treatment of a rate; empty for the fastest of each kind.
     pub name: String,
@@ -328,7 +329,7 @@ pub struct JudgedRow {
 }
 
 /// A comparison, or a rate, on one kind.
-#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+#[derive(Debug, Clone, PartialEq, Default, JsonSchema, Serialize)]
 pub struct OnKind {
     /// Kind of machine.
     pub kind: String,
@@ -369,7 +370,7 @@ struct Series {
 }
 
 /// Figure of one machine.
-#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+#[derive(Debug, Clone, PartialEq, Default, JsonSchema, Serialize)]
 pub struct MachineValue {
     /// The machine's displayed name.
     pub node: String,
@@ -382,7 +383,7 @@ pub struct MachineValue {
 }
 
 /// The ends of an interval.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, JsonSchema, Serialize)]
 pub struct Range {
     /// Lower end.
     pub low: f64,
@@ -391,7 +392,7 @@ pub struct Range {
 }
 
 /// Sources of the spread of a comparison on a kind, and what would narrow its interval.
-#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+#[derive(Debug, Clone, PartialEq, Default, JsonSchema, Serialize)]
 pub struct Spread {
     /// Standard deviations of the logarithm by level, by the method of moments; levels that cannot be separated are
     /// one.
@@ -413,7 +414,7 @@ pub struct Spread {
 }
 
 /// A standard deviation by level.
-#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+#[derive(Debug, Clone, PartialEq, Default, JsonSchema, Serialize)]
 pub struct LevelSd {
     /// Its levels: `machine`, `boot`, `repeat`; several if they cannot be separated.
     pub levels: Vec<&'static str>,
@@ -422,7 +423,7 @@ pub struct LevelSd {
 }
 
 /// An estimated number of machines.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, JsonSchema, Serialize)]
 pub struct Needed {
     /// From the measured spread.
     pub about: u32,
@@ -433,7 +434,7 @@ pub struct Needed {
 }
 
 /// One kind over another.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
 pub struct Between {
     /// The kind on top.
     pub kind: String,
@@ -444,7 +445,7 @@ pub struct Between {
 }
 
 /// A machine that is far from the others of its kind.
-#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+#[derive(Debug, Clone, PartialEq, Default, JsonSchema, Serialize)]
 pub struct OddMachine {
     /// Its kind.
     pub kind: String,
@@ -461,7 +462,7 @@ pub struct OddMachine {
 }
 
 /// A trait that distinguishes a machine.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, JsonSchema, Serialize)]
 pub struct DiffersIn {
     /// Name of the trait.
     pub name: String,
@@ -472,7 +473,7 @@ pub struct DiffersIn {
 }
 
 /// A trait in which the machines of a kind differ.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, JsonSchema, Serialize)]
 pub struct Unlike {
     /// Their kind.
     pub kind: String,
@@ -483,7 +484,7 @@ pub struct Unlike {
 }
 
 /// A value with its machines.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, JsonSchema, Serialize)]
 pub struct UnlikeValue {
     /// The value.
     pub value: String,

@@ -2,13 +2,14 @@
 
 use crate::Finding;
 use crate::words::shortened_of;
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use threadwise_document::Prose;
 use threadwise_machine::CpuSet;
 
 /// Results of a probe compared with the declared machine.
-#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+#[derive(Debug, Clone, PartialEq, Default, JsonSchema, Serialize)]
 pub struct Hardware {
     /// The probed logical CPUs as the system groups them into cores, ascending by first member.
     pub declared_cores: Vec<CpuSet>,
@@ -35,7 +36,7 @@ pub struct Hardware {
 pub const MAX_DIFFERENCES: usize = 100;
 
 /// Pairs of probed logical CPUs. The counts add up to all pairs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, JsonSchema, Serialize)]
 pub struct PairCounts {
     /// Measured as declared.
     pub agree: u64,
@@ -60,7 +61,7 @@ impl PairCounts {
 }
 
 /// Logical CPUs whose declaration and measurement differ.
-#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+#[derive(Debug, Clone, PartialEq, Default, JsonSchema, Serialize)]
 pub struct Difference {
     /// A pair, or a set in which every pair differs.
     #[serde(rename = "os_cpus")]

@@ -14,6 +14,7 @@ use crate::kind::Kind;
 use crate::setting::Setting;
 use crate::words::{MAX_LISTED, answered, finding, limited};
 use crate::{Facts, Finding, FindingKind, Ratio};
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use threadwise_document::chart::ChartWords;
@@ -182,14 +183,14 @@ fn row_shares(blocks: &[Block]) -> Vec<f64> {
 }
 
 /// Processes of a study's queries, by treatment.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
 pub struct Parallel {
     /// In study order.
     pub treatments: Vec<TreatmentParallel>,
 }
 
 /// Processes of one treatment. Intervals are over blocks.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
 pub struct TreatmentParallel {
     /// Its name.
     pub treatment: String,
@@ -233,7 +234,7 @@ pub struct ProcessSlice {
 }
 
 /// Why a block has no ratio.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Gap {
     /// Nothing was counted, or there were too few looks.

@@ -11,11 +11,12 @@ use super::effect::{compared, unit_of};
 use super::gate::MIN_ROUNDS;
 use super::rows::{Amount, Round, Row, Side};
 use super::states::State;
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
 /// What is checked.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Check {
     /// Share of looks on one core before the treatment's slices less that before the baselines'.

@@ -9,6 +9,7 @@ use super::gate::{Needed, Seen};
 use super::rows::{Row, rounds, rows};
 use super::spread::Spread;
 use super::states::LookedAt;
+use schemars::JsonSchema;
 use serde::Serialize;
 use threadwise_document::Interval;
 use threadwise_statistics::holm;
@@ -59,7 +60,7 @@ impl Checked {
 }
 
 /// A claim.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Claim {
     /// The ratio with its interval.
@@ -73,7 +74,7 @@ pub enum Claim {
 }
 
 /// The ratio by state, with its checks; logarithms.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
 pub struct ByState {
     /// d on one core less d on different cores, by the look before the slice.
     pub ratio: Contrast,

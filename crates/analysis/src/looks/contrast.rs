@@ -5,8 +5,10 @@
 //! 2nd edition, chapter 10); the interval is Student's t over blocks.
 
 use super::rows::Amount;
+use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::ser::SerializeStruct;
 use serde::{Serialize, Serializer};
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use threadwise_statistics::MeanEstimate;
 use threadwise_statistics::correlation::inflation;
@@ -140,6 +142,20 @@ impl Serialize for Contrast {
         fields.serialize_field("high", &ratio(self.high))?;
         fields.serialize_field("blocks", &self.blocks)?;
         fields.end()
+    }
+}
+
+impl JsonSchema for Contrast {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "Contrast".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        threadwise_document::Interval::json_schema(generator)
     }
 }
 

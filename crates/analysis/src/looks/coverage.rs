@@ -5,13 +5,14 @@
 //! if both were looked at.
 
 use super::states::{LookedAt, Shares};
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use threadwise_machine::CpuSet;
 
 /// How many of some logical CPUs were in a look.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize)]
 pub struct Coverage {
     /// How many there are.
     pub cpus: u32,

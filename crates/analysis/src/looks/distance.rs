@@ -5,6 +5,7 @@
 //! their density (`threadwise_study::look::valleys`).
 
 use super::shares::BlockShares;
+use schemars::JsonSchema;
 use serde::Serialize;
 use threadwise_document::Interval;
 use threadwise_study::look::valleys::{cuts, level_of};
@@ -29,7 +30,7 @@ pub(super) struct Line {
 }
 
 /// A level of lines between different cores, nearest first.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
 pub struct Distance {
     /// 5th percentile of its lines, nanoseconds per move.
     pub line_ns_p5: f64,

@@ -2,6 +2,7 @@
 
 use super::rows::{Round, Row};
 use super::states::State;
+use schemars::JsonSchema;
 use serde::Serialize;
 use statrs::distribution::{ContinuousCDF, Gamma};
 use std::collections::BTreeMap;
@@ -32,7 +33,7 @@ pub struct Seen {
 }
 
 /// How many blocks a study needs until the gate opens, at the same rate.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, JsonSchema, Serialize)]
 pub struct Needed {
     /// At the observed counts; `None` if one of them is 0.
     pub blocks: Option<u32>,

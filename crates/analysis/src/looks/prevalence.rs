@@ -13,6 +13,7 @@ use super::shares::BlockShares;
 use super::states::{Judged, LookedAt, Shares, State};
 use super::words::{serialize_moment, serialize_word};
 use crate::setting::Setting;
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use threadwise_document::Interval;
@@ -26,12 +27,13 @@ use threadwise_study::{Look, Moment as When, PairLook};
 pub const COST_SHARE: f64 = 0.015;
 
 /// Results of a study's looks. Only valid runs are included.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
 pub struct Looks {
     /// Looks right before slices, while slices ran, and right after slices.
     pub taken: Counts,
     /// The looks that are counted for shares: before slices, or during them if they are long.
     #[serde(serialize_with = "serialize_moment")]
+    #[schemars(with = "String")]
     pub moment: When,
     /// Slices without a look of that moment. Before slices, they are not counted; during slices, their time is unknown.
     pub slices_without: u32,
@@ -72,7 +74,7 @@ pub struct Looks {
 }
 
 /// Looks by when they were taken.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, JsonSchema, Serialize)]
 pub struct Counts {
     /// Right before a slice.
     pub before: u32,
@@ -90,10 +92,11 @@ impl Counts {
 }
 
 /// How often a state was seen.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
 pub struct StateShare {
     /// The state.
     #[serde(serialize_with = "serialize_word")]
+    #[schemars(with = "String")]
     pub state: State,
     /// Share of the looks before slices, or of the time of slices by the looks during them, with its interval over
     /// blocks.
@@ -101,7 +104,7 @@ pub struct StateShare {
 }
 
 /// Results of the looks for one treatment.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
 pub struct TreatmentLooks {
     /// Its name.
     pub treatment: String,
@@ -131,7 +134,7 @@ pub struct TreatmentLooks {
 }
 
 /// Results of the looks for one logical CPU.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
 pub struct CpuShares {
     /// OS number.
     pub cpu: u32,

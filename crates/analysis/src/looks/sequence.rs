@@ -2,6 +2,7 @@
 
 use super::states::State;
 use super::words::serialize_word;
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use threadwise_statistics::median;
@@ -20,10 +21,11 @@ pub(super) struct Moment {
 }
 
 /// Stretches of time in one state: consecutive looks of one block.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
 pub struct Stretches {
     /// The state.
     #[serde(serialize_with = "serialize_word")]
+    #[schemars(with = "String")]
     pub state: State,
     /// How many there were.
     pub stretches: u32,
@@ -37,13 +39,15 @@ pub struct Stretches {
 }
 
 /// How often a state followed another in the next look.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
 pub struct Transition {
     /// State of a look.
     #[serde(serialize_with = "serialize_word")]
+    #[schemars(with = "String")]
     pub from: State,
     /// Another state, in the next look of the block.
     #[serde(serialize_with = "serialize_word")]
+    #[schemars(with = "String")]
     pub to: State,
     /// How often.
     pub count: u32,

@@ -7,28 +7,19 @@
 use super::contrast::Contrast;
 use super::rows::{Round, Row};
 use super::states::State;
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
+use threadwise_document::Interval;
 use threadwise_statistics::{MeanEstimate, t_quantile};
 
-/// A share of variance with its interval.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Explained {
-    /// Share of the variance inside blocks; slightly below 0 if states explain nothing.
-    pub share: f64,
-    /// Lower end of its interval.
-    pub low: f64,
-    /// Upper end.
-    pub high: f64,
-}
-
 /// Effect of states on the spread of a comparison.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
 pub struct Spread {
-    /// Share of the variance of ln(A′/A) between rounds of a block that the states before both explain.
-    pub twin: Option<Explained>,
+    /// Share of the variance (slightly below 0 if states explain nothing) of ln(A′/A) between rounds of a block that the states before both explain.
+    pub twin: Option<Interval>,
     /// Share for the ratio, by the states before the treatment's slice and the baselines'.
-    pub ratio: Option<Explained>,
+    pub ratio: Option<Interval>,
     /// The ratio over all complete rounds.
     #[serde(rename = "all")]
     pub raw: Option<Contrast>,
@@ -102,7 +93,7 @@ fn regressors(above: &[&Row], below: &[&Row]) -> [f64; 2 * EXPLAINING.len()] {
 /// Sums of squares and products around the means of a block: of all columns with each other, y being the last.
 type Products = [[f64; 2 * EXPLAINING.len() + 1]; 2 * EXPLAINING.len() + 1];
 
-fn explained(rounds: &[Round], point: impl Fn(&Round) -> Point, alpha: f64) -> Option<Explained> {
+fn explained(rounds: &[Round], point: impl Fn(&Round) -> Point, alpha: f64) -> Option<Interval> {
     let mut blocks: BTreeMap<u32, Vec<Point>> = BTreeMap::new();
     for round in rounds {
         blocks.entry(round.treatment.block).or_default().push(point(round));
@@ -126,7 +117,7 @@ fn explained(rounds: &[Round], point: impl Fn(&Round) -> Point, alpha: f64) -> O
         parts.iter().map(|part| Some(n * share - (n - 1.0) * left_out(part)?)).collect();
     let spread = MeanEstimate::of(&pseudo?)?;
     let half = t_quantile(1.0 - alpha / 2.0, n - 1.0)? * spread.standard_error;
-    Some(Explained { share, low: share - half, high: share + half })
+    Some(Interval::of([share, share - half, share + half], "share"))
 }
 
 fn products(points: &[Point]) -> Products {

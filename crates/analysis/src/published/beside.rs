@@ -9,6 +9,7 @@ use crate::compare::why_no_run;
 use crate::groups::{bare, grouped};
 use crate::words::{first, more};
 use crate::{Facts, Ratio, kinds};
+use schemars::JsonSchema;
 use serde::Serialize;
 use threadwise_document::numbers::{counted, set_percent};
 use threadwise_document::{Block, Cell, Column, Direction, Prose, Section, Shown, Table, prose};
@@ -30,7 +31,7 @@ const EMULATED: &str = "EMULATED: a program computes what the processor does; no
  machine.";
 
 /// Published ratios and measured ones.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
 pub struct Beside {
     /// Name of the published study.
     pub name: String,
@@ -47,7 +48,7 @@ pub struct Beside {
 }
 
 /// A published ratio and a measured one; both are of rates, treatment over baseline.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
 pub struct Row {
     /// Name of the comparison in the study.
     pub comparison: String,
@@ -68,7 +69,7 @@ pub struct Row {
 }
 
 /// One difference between the published study and this one.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize)]
 pub struct Differs {
     /// `machine`, `engine`, `size`, `when`, `ratios of`.
     pub what: &'static str,
@@ -79,7 +80,7 @@ pub struct Differs {
 }
 
 /// What no command can repeat.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize)]
 pub struct NotRedone {
     /// Name.
     pub what: String,

@@ -3,16 +3,17 @@
 use crate::choices::Choice;
 use crate::estimate::{Bounded, Fastest};
 use crate::{Interval, Ratio};
-use serde::ser::SerializeMap;
+use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
 use std::collections::BTreeMap;
 use threadwise_document::Prose;
 
 /// A study of queries at one look. `None` in [`crate::Analysis::queries`] if the workload has none.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
 pub struct Queries {
     /// Whether each treatment ran whole streams (`throughput`) or query by query (`power`).
     #[serde(rename = "test", serialize_with = "test_word")]
+    #[schemars(with = "String")]
     pub is_throughput: bool,
     /// Numbers of the queries, ascending.
     pub numbers: Vec<u8>,
@@ -58,17 +59,24 @@ fn test_word<S: Serializer>(is_throughput: &bool, to: S) -> Result<S::Ok, S::Err
 
 /// Queries as a list, each with its number, and which of them have another plan than the baseline's.
 fn by_number<S: Serializer>(queries: &BTreeMap<u8, QueryEstimates>, to: S) -> Result<S::Ok, S::Error> {
-    #[derive(Serialize)]
-    struct Numbered<'a> {
-        query: u8,
-        #[serde(flatten)]
-        estimates: &'a QueryEstimates,
-    }
     let numbered = queries.iter().map(|(&query, estimates)| Numbered { query, estimates });
-    let mut all = to.serialize_map(None)?;
-    all.serialize_entry("queries", &numbered.collect::<Vec<_>>())?;
-    all.serialize_entry("plans_changed", &plans_changed(queries))?;
-    all.end()
+    QueriesByNumber { queries: numbered.collect(), plans_changed: plans_changed(queries) }.serialize(to)
+}
+
+#[derive(JsonSchema, Serialize)]
+struct QueriesByNumber<'a> {
+    /// Query by query.
+    queries: Vec<Numbered<'a>>,
+    /// Numbers of those with another plan than the baseline's.
+    plans_changed: Vec<u8>,
+}
+
+#[derive(JsonSchema, Serialize)]
+struct Numbered<'a> {
+    /// Its number.
+    query: u8,
+    #[serde(flatten)]
+    estimates: &'a QueryEstimates,
 }
 
 fn plans_changed(queries: &BTreeMap<u8, QueryEstimates>) -> Vec<u8> {
@@ -78,7 +86,7 @@ fn plans_changed(queries: &BTreeMap<u8, QueryEstimates>) -> Vec<u8> {
 
 /// The baseline of a group, from its two runs in every block: the reference of every ratio, so that its figure divided
 /// by a treatment's is the treatment's ratio.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
 pub struct Baseline {
     /// Group of treatments.
     pub group: String,
@@ -104,7 +112,7 @@ impl Queries {
 }
 
 /// Size of the data, with the memory and caches of the machine.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
 pub struct DataSize {
     /// Scale factor.
     pub scale: f64,
@@ -118,7 +126,7 @@ pub struct DataSize {
 }
 
 /// One treatment, query by query.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
 pub struct TreatmentQueries {
     /// Treatment name.
     pub treatment: String,
@@ -132,6 +140,7 @@ pub struct TreatmentQueries {
     pub blocks: u32,
     /// By query number.
     #[serde(flatten, serialize_with = "by_number")]
+    #[schemars(with = "QueriesByNumber")]
     pub queries: BTreeMap<u8, QueryEstimates>,
     /// All queries together.
     pub total: TotalEstimates,
@@ -148,7 +157,7 @@ impl TreatmentQueries {
 }
 
 /// One query under one treatment.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
 pub struct QueryEstimates {
     /// Execution in milliseconds, geometric mean over blocks.
     pub elapsed_ms: Interval,
@@ -176,7 +185,7 @@ pub struct QueryEstimates {
 }
 
 /// How two plans differ.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Change {
     /// Unknown: a plan is missing.
@@ -190,7 +199,7 @@ pub enum Change {
 }
 
 /// All queries of a treatment together. A block counts if every query of it was executed.
-#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+#[derive(Debug, Clone, PartialEq, Default, JsonSchema, Serialize)]
 pub struct TotalEstimates {
     /// Power: sum of the executions; throughput: from the common start to the last end. Seconds.
     pub elapsed_s: Option<Interval>,
@@ -204,7 +213,7 @@ pub struct TotalEstimates {
 }
 
 /// Ratios of all queries together; `None` if unknown.
-#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+#[derive(Debug, Clone, PartialEq, Default, JsonSchema, Serialize)]
 pub struct Together {
     /// Ratio of the totals (bottom over top): above 1 is faster. Throughput: queries per hour over those of the bottom,
     /// which is the same for equal streams.
@@ -222,7 +231,7 @@ pub struct Together {
 
 /// Use of the physical cores of a treatment's placement while its queries were executed, per block: all queries once.
 /// Times are geometric means over blocks, those of stragglers arithmetic ones.
-#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+#[derive(Debug, Clone, PartialEq, Default, JsonSchema, Serialize)]
 pub struct CoreSeconds {
     /// Physical cores of the placement.
     pub cores: u32,
@@ -251,7 +260,7 @@ pub struct CoreSeconds {
 }
 
 /// One step of DOP under one placement.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
 pub struct DopStep {
     /// Placement text.
     pub placement: String,
@@ -279,7 +288,7 @@ pub struct DopStep {
 }
 
 /// Mark of a step.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum StepMark {
     /// Better than linear: the interval of its distance to the ratio of the DOPs, adjusted for the queries of the step,
@@ -294,7 +303,7 @@ pub enum StepMark {
 }
 
 /// One treatment over another, query by query.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
 pub struct QueryComparison {
     /// Name of the comparison.
     pub name: String,
@@ -316,7 +325,7 @@ pub struct QueryComparison {
 }
 
 /// One query of a comparison.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
 pub struct ComparedQuery {
     /// Number.
     pub query: u8,
@@ -329,7 +338,7 @@ pub struct ComparedQuery {
 }
 
 /// One plan.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
 pub struct Plan {
     /// Short stable name: eight hexadecimal digits of a hash of the text.
     pub name: String,
@@ -342,7 +351,7 @@ pub struct Plan {
 }
 
 /// An engine's estimate for one operator of a plan.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, JsonSchema, Serialize)]
 pub struct Estimated {
     /// Rows of its output.
     pub rows: Option<f64>,
@@ -351,7 +360,7 @@ pub struct Estimated {
 }
 
 /// A query that had different plans.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize)]
 pub struct PlanChange {
     /// Query number.
     pub query: u8,
@@ -395,7 +404,7 @@ impl PlanChange {
 }
 
 /// An outlier.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
 pub struct Outlier {
     /// Query number.
     pub query: u8,
@@ -417,7 +426,7 @@ pub struct Outlier {
 }
 
 /// Reason for an outlier.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Reason {
     /// Another plan.
@@ -437,7 +446,7 @@ pub enum Reason {
 }
 
 /// Throughput over DOP and streams.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
 pub struct HeatMap {
     /// Placement text.
     pub placement: String,
@@ -456,7 +465,7 @@ pub struct HeatMap {
 }
 
 /// One pair of DOP and streams.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
 pub struct HeatCell {
     /// Requested DOP.
     pub dop: u32,
@@ -469,7 +478,7 @@ pub struct HeatCell {
 }
 
 /// Where more parallelism stops increasing throughput.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
 pub struct Plateau {
     /// Streams.
     pub streams: u32,
@@ -492,7 +501,7 @@ pub struct Plateau {
 }
 
 /// Short queries of one treatment.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
 pub struct ShortQueries {
     /// Treatment name.
     pub treatment: String,
@@ -523,7 +532,7 @@ pub struct ShortQueries {
 }
 
 /// Answer about short queries of a placement.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
 pub struct DopLimit {
     /// Placement text.
     pub placement: String,

@@ -12,6 +12,7 @@ use super::solve::{Number, Plan, Prior, Row, Solution};
 use super::sweep::{FEWEST_LOADS, Sweep, SweepError};
 use super::told::Told;
 use crate::Interval;
+use schemars::JsonSchema;
 use serde::Serialize;
 use statrs::distribution::{ContinuousCDF, Normal as Gauss};
 use threadwise_statistics::{Normal, mean, quantile, summary, t_quantile};
@@ -183,7 +184,7 @@ fn tail(level: f64, degrees: usize, blocks: usize) -> f64 {
 const MOST_PARTS: usize = 40;
 
 /// A law in comparison with the others.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
 pub struct Candidate {
     /// The law.
     pub law: Law,

@@ -6,13 +6,14 @@
 //! alone. f is the clock over that of one busy core. Without κ it is Amdahl's law, and without σ too it is linear.
 
 use super::load::Load;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// Threads of a core at which the yield is a parameter; between them it is interpolated.
 const KNOTS: [u32; 3] = [2, 4, 8];
 
 /// Parameters of a law besides the rate of one session.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Law {
     /// None: each session adds the same.

@@ -7,13 +7,14 @@ use super::solve::{Number, Plan};
 use super::sweep::{FEWEST_LOADS, Measured, Series, Sweep, SweepError};
 use super::told;
 use crate::Interval;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// Points of a curve that are enough to draw it.
 const CURVE_POINTS: usize = 48;
 
 /// A series and its law.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
 pub struct SeriesLaw {
     /// Name of the series: that of a group of treatments, empty if there is one.
     pub series: String,
@@ -25,7 +26,7 @@ pub struct SeriesLaw {
 }
 
 /// Whether there is a law.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
     /// A fitted law.
@@ -35,7 +36,7 @@ pub enum Outcome {
 }
 
 /// A fitted law in figures.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
 pub struct ScalingLaw {
     /// The fitted law: the richest that the points determine.
     pub law: Law,
@@ -74,7 +75,7 @@ pub struct ScalingLaw {
 }
 
 /// A number of the law that the points do not determine.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize)]
 pub struct Unknown {
     /// `rate_per_s`, `sigma`, `kappa` or `yield`.
     pub number: &'static str,
@@ -85,7 +86,7 @@ pub struct Unknown {
 }
 
 /// A yield.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
 pub struct Yield {
     /// Busy threads of a core.
     pub threads: u32,
@@ -95,7 +96,7 @@ pub struct Yield {
 }
 
 /// A point, measured and fitted.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
 pub struct Fitted {
     /// Its name.
     pub label: String,
@@ -114,7 +115,7 @@ pub struct Fitted {
 }
 
 /// A point of the curve.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
 pub struct CurvePoint {
     /// Busy sessions, spread over cores first.
     pub sessions: u32,
@@ -124,7 +125,7 @@ pub struct CurvePoint {
 }
 
 /// Where a curve turns, in sessions.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
 pub struct KnownTurns {
     /// Cores of the machine; `None` if unknown.
     pub cores: Option<u32>,
@@ -140,7 +141,7 @@ pub struct KnownTurns {
 }
 
 /// Another machine with all logical CPUs busy.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
 pub struct Prediction {
     /// Its shape.
     pub shape: Shape,

@@ -6,6 +6,7 @@
 
 use crate::Facts;
 use crate::queries::own_bounds;
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use threadwise_document::{Block, Cell, Column, Interval, Shown, Table};
@@ -22,7 +23,7 @@ struct Taken {
 }
 
 /// CPU time of a treatment. Both bounds of a core's time are known, or none.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
 pub struct CoreTime {
     /// The treatment.
     pub treatment: String,

@@ -4,6 +4,8 @@
 use crate::cpus::{CpuRow, Cpus, PackageRow, TreatmentCpus, Use};
 use crate::estimate::ROWS_PER_JOULE;
 use crate::{Facts, Interval};
+use schemars::JsonSchema;
+use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use threadwise_document::numbers::{counted, value};
 use threadwise_document::{Block, Cell, Column, Fold, Prose, Row, Section, Shown, Table, prose};
@@ -16,7 +18,7 @@ const MAX_ROWS: usize = 64;
 const MAX_PACKAGES: usize = 8;
 
 /// A figure that is unknown for all treatments.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize)]
 pub struct Gap {
     /// What.
     pub what: &'static str,

@@ -1,12 +1,13 @@
 //! Report types of work lists.
 
 use crate::{Interval, Ratio};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// Metric name of seconds per item in estimates and summaries.
 pub const ITEM_S: &str = "metric/item_s";
 /// A study of work lists at one look. `None` in `Analysis::worklist` if the workload is another.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
 pub struct Worklist {
     /// The recipe's name.
     pub recipe: String,
@@ -22,7 +23,7 @@ pub struct Worklist {
 }
 
 /// Treatments that differ in their number of jobs alone.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
 pub struct Series {
     /// Its label: `all`, `no-smt, fixed parts`.
     pub label: String,
@@ -35,7 +36,7 @@ pub struct Series {
 }
 
 /// One treatment, or the baseline and its twin.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
 pub struct Point {
     /// Treatment; for the baseline the first of both.
     pub treatment: String,
@@ -57,7 +58,7 @@ pub struct Point {
 }
 
 /// A schedule that was not run.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
 pub struct Computed {
     /// `queue, largest first`, `queue, as given`, `fixed parts, as given`.
     pub schedule: String,
@@ -68,7 +69,7 @@ pub struct Computed {
 }
 
 /// From one number of jobs to the next.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
 pub struct Step {
     /// Fewer jobs.
     #[serde(rename = "from_jobs")]
@@ -81,7 +82,7 @@ pub struct Step {
 }
 
 /// Two treatments with the same number of jobs.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
 pub struct Pair {
     /// What differs: `placement` or `schedule`.
     pub kind: String,
@@ -96,7 +97,7 @@ pub struct Pair {
 }
 
 /// The items of one run.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
 pub struct Timeline {
     /// Treatment.
     pub treatment: String,
@@ -108,7 +109,7 @@ pub struct Timeline {
 }
 
 /// One item.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
 pub struct Bar {
     /// Its name.
     pub name: String,

@@ -12,6 +12,12 @@ pub fn pretty(value: impl Serialize) -> String {
     text(format!("{:#}", merged(json!(value), json!({"version": VERSION}))))
 }
 
+/// A document with its fields in their order; it has its version.
+pub fn written(document: &impl Serialize) -> String {
+    // Only a map whose keys are no texts, or a value's own failure, would fail.
+    text(serde_json::to_string_pretty(document).unwrap_or_default())
+}
+
 /// A document with its version, as one line without its end.
 pub fn line(value: impl Serialize) -> String {
     text(merged(json!(value), json!({"version": VERSION})).to_string())

@@ -2,10 +2,11 @@
 
 use super::form::{list, merged, pretty};
 use crate::layout::{CpuState, in_state};
+use schemars::JsonSchema;
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use threadwise_analysis::hardware::Hardware;
-use threadwise_machine::topology::Group;
+use threadwise_machine::topology::{Group, Identity, Limits};
 use threadwise_machine::{CpuSet, Topology};
 use threadwise_study::probe::{PairSharing, Probe, Sharing};
 
@@ -79,23 +80,61 @@ fn declared(topology: &Topology, pair: &PairSharing) -> Option<Sharing> {
     })
 }
 
-fn counts(topology: &Topology) -> Value {
-    json!({
-        "packages": topology.packages.len(), "dies": topology.dies.len(),
-        "clusters": topology.clusters.len(), "numa_nodes": topology.numa_nodes.len(),
-        "llc_domains": topology.llc_domains.len(), "cores": topology.cores.len(),
-        "logical_cpus": topology.allowed().len(), "max_threads_per_core": topology.max_threads_per_core(),
-    })
+/// How many there are of each part, allowed and online.
+#[derive(Serialize, JsonSchema)]
+struct Counts {
+    packages: usize,
+    dies: usize,
+    clusters: usize,
+    numa_nodes: usize,
+    llc_domains: usize,
+    cores: usize,
+    logical_cpus: usize,
+    max_threads_per_core: usize,
+}
+
+fn counts(topology: &Topology) -> Counts {
+    Counts {
+        packages: topology.packages.len(),
+        dies: topology.dies.len(),
+        clusters: topology.clusters.len(),
+        numa_nodes: topology.numa_nodes.len(),
+        llc_domains: topology.llc_domains.len(),
+        cores: topology.cores.len(),
+        logical_cpus: topology.allowed().len(),
+        max_threads_per_core: topology.max_threads_per_core(),
+    }
 }
 
 /// A machine in a few fields.
-pub(super) fn machine(topology: &Topology) -> Value {
-    let more = json!({
-        "counts": counts(topology), "limits": topology.limits, "allowed_cpus": topology.allowed(),
-        "not_allowed_cpus": in_state(topology, CpuState::NotAllowed),
-        "offline_cpus": in_state(topology, CpuState::Offline),
-    });
-    merged(json!(topology.identity), more)
+#[derive(Serialize, JsonSchema)]
+pub(super) struct Machine<'a> {
+    #[serde(flatten)]
+    #[schemars(with = "Map<String, Value>")]
+    identity: &'a Identity,
+    /// How many there are of each part, allowed and online.
+    counts: Counts,
+    /// Limits of this process.
+    #[schemars(with = "Map<String, Value>")]
+    limits: &'a Limits,
+    /// Logical CPUs that may be used (OS numbers).
+    allowed_cpus: CpuSet,
+    /// Online ones that may not.
+    not_allowed_cpus: CpuSet,
+    /// Offline ones.
+    offline_cpus: CpuSet,
+}
+
+/// A machine as declared.
+pub(super) fn machine(topology: &Topology) -> Machine<'_> {
+    Machine {
+        identity: &topology.identity,
+        counts: counts(topology),
+        limits: &topology.limits,
+        allowed_cpus: topology.allowed(),
+        not_allowed_cpus: in_state(topology, CpuState::NotAllowed),
+        offline_cpus: in_state(topology, CpuState::Offline),
+    }
 }
 
 /// Dense ids of logical CPUs: their indexes in `Topology::logical_cpus`.

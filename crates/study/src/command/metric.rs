@@ -5,7 +5,7 @@
 use threadwise_machine::text::is_deceptive;
 
 /// Whether more is better.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, schemars::JsonSchema, serde::Serialize)]
 pub enum Better {
     /// More is better.
     #[serde(rename = "higher-is-better")]

@@ -7,7 +7,7 @@ use crate::opened::Opened;
 use crate::output;
 use threadwise_analysis::asked::Asked;
 use threadwise_analysis::{Facts, cost};
-use threadwise_report::{html, json, results};
+use threadwise_report::{html, json, markdown};
 
 /// Prints or writes the requested formats.
 pub fn report(args: &ReportArgs) -> Result<(), AppError> {
@@ -26,7 +26,7 @@ pub fn report(args: &ReportArgs) -> Result<(), AppError> {
     let printed = match (args.json, args.csv) {
         (true, _) => output::print(&format!("{}\n", json::report(&facts, &document))),
         (_, true) => output::stream(|out| threadwise_report::csv::results_csv(&facts, out)),
-        _ if args.markdown => output::print(&results::markdown(&document)),
+        _ if args.markdown => output::print(&markdown::markdown(&document)),
         _ => output::print(&shown(&document, args.all)),
     };
     let path = args.html.as_deref();

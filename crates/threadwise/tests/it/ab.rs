@@ -1,5 +1,6 @@
 //! `threadwise ab`: two versions of a program in one study, B over A first in the answer.
 
+use crate::harness::estimates_of;
 use crate::harness::{Lab, Said};
 use serde_json::Value;
 
@@ -24,7 +25,7 @@ fn answer(report: &Value) -> String {
 }
 
 fn treatments(report: &Value) -> Vec<&str> {
-    report["treatments"].as_array().unwrap().iter().map(|one| one["name"].as_str().unwrap()).collect()
+    report["treatments"].as_array().unwrap().iter().map(|one| one["treatment"].as_str().unwrap()).collect()
 }
 
 #[test]
@@ -51,7 +52,7 @@ fn settings_make_versions_of_one_command_and_of_an_engine() {
     let found = report(&lab, "e");
     assert_eq!(treatments(&found), ["A", "A'", "B"]);
     assert!(answer(&found).starts_with("B does "), "{}", answer(&found));
-    assert!(found["choices"].as_array().unwrap().is_empty(), "{}", found["choices"]);
+    assert_eq!(found["details"]["choices"], Value::Null);
     let plan = [
         "ab",
         "--engine=sqlite",
@@ -158,7 +159,7 @@ mod lab_clock {
         );
         assert!(answer.contains("on one-cpu, better"), "{answer}");
         // No comparison is of both version and placement.
-        let over = found["estimates"].as_array().unwrap().iter();
-        assert!(over.clone().all(|one| one["name"] != "B one-cpu : A all") && over.count() > 0);
+        let over = estimates_of(&found, "comparisons");
+        assert!(over.iter().all(|one| one["place"]["comparison"] != "B one-cpu : A all") && !over.is_empty());
     }
 }

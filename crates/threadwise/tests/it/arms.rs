@@ -2,6 +2,7 @@
 //! on a real one no confirmation is given. What switching does is tried on emulated machines (`cargo xtask machines`).
 
 use crate::harness::Lab;
+use crate::harness::estimates_of;
 use serde_json::Value;
 
 #[test]
@@ -21,8 +22,8 @@ fn a_model_has_all_arms_and_nothing_is_switched() {
     let report = lab.ok(&["report", "s.threadwise", "--json"]).stdout;
     let report: Value = serde_json::from_str(&report).unwrap();
     let kinds = |kind: &str| {
-        let estimates = report["estimates"].as_array().unwrap();
-        estimates.iter().filter(|one| one["kind"] == kind && one["metric"] == "rows_per_s").count()
+        let estimates = estimates_of(&report, "comparisons");
+        estimates.iter().filter(|one| one["place"]["kind"] == kind && one["metric"] == "rows_per_s").count()
     };
     assert!(kinds("smt-way") >= 4 && kinds("turbo") >= 4, "{} {}", kinds("smt-way"), kinds("turbo"));
     let treatments = report["treatments"].as_array().unwrap();

@@ -1,5 +1,6 @@
 //! Studies over boots: what goes on after another boot, and external arms from the first boot to the report.
 
+use crate::harness::estimates_of;
 use crate::harness::{Lab, Said, said};
 use serde_json::Value;
 use std::path::Path;
@@ -246,7 +247,7 @@ fn four_boots_of_two_arms_come_to_a_report() {
 fn reported(lab: &Lab) {
     let said = ok(lab, &["report", "a.threadwise", "--json"]);
     let json: Value = serde_json::from_str(&said.stdout).unwrap();
-    let external = &json["external"];
+    let external = &json["details"]["external"];
     assert_eq!(external["boots"].as_array().unwrap().len(), 4);
     for (at, boot) in external["boots"].as_array().unwrap().iter().enumerate() {
         assert_eq!((&boot["number"], &boot["blocks"]), (&Value::from(at + 1), &Value::from(2)), "{boot}");
@@ -259,7 +260,12 @@ fn reported(lab: &Lab) {
     assert_eq!(names, ["alone", "two", "all"]);
     for ratio in ratios {
         assert_eq!((&ratio["boots"], &ratio["baseline_boots"]), (&Value::from(2), &Value::from(2)));
-        let value = |name: &str| ratio["ratio"][name].as_f64().unwrap();
+    }
+    let all = estimates_of(&json, "external");
+    let all: Vec<&&Value> = all.iter().filter(|one| one["figure"] == "ratios.ratio").collect();
+    assert_eq!(all.len(), ratios.len());
+    for ratio in all {
+        let value = |name: &str| ratio[name].as_f64().unwrap();
         assert!(value("low") <= value("value") && value("value") <= value("high"), "{ratio}");
         // The model knows nothing of arms.
         assert!((0.7..1.4).contains(&value("value")), "{ratio}");

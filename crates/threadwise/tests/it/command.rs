@@ -2,6 +2,7 @@
 //! runs that the user did not allow and nothing lives on, however the program ends.
 
 use crate::harness::{Lab, Said, said};
+use crate::harness::{estimates_of, metric_of};
 use crate::harness::{living, wait_until_clean};
 use serde_json::Value;
 use std::path::Path;
@@ -20,9 +21,9 @@ fn report(lab: &Lab, file: &str) -> Value {
 }
 
 fn estimate(report: &Value, treatment: &str, metric: &str) -> Value {
-    let estimates = report["estimates"].as_array().unwrap();
+    let estimates = estimates_of(report, "comparisons");
     let found = estimates.iter().find(|one| one["treatment"] == treatment && one["metric"] == metric);
-    found.unwrap_or_else(|| panic!("no {metric} of {treatment} in {estimates:?}")).clone()
+    Value::clone(found.unwrap_or_else(|| panic!("no {metric} of {treatment} in {estimates:?}")))
 }
 
 /// Waits for something that must come; a bound, not a measurement.
@@ -62,14 +63,17 @@ fn a_metric_of_the_command_is_in_the_report_as_it_was_printed() {
     let treatments = report["treatments"].as_array().unwrap();
     assert_eq!(treatments.len(), 4);
     for treatment in treatments {
-        let sessions = if treatment["name"] == "2c1t" { 2.0 } else { 1.0 };
+        let name = treatment["treatment"].as_str().unwrap();
+        let sessions = if name == "2c1t" { 2.0 } else { 1.0 };
         assert_eq!(treatment["failed"], 0, "{treatment}");
-        let tps = &treatment["metrics"]["metric/tps"];
-        assert!((tps["mean"].as_f64().unwrap() - (sessions * 10.0 + 0.5)).abs() < 1e-9, "{tps}");
-        assert_eq!(tps["unit"], "tx/s");
-        assert!(treatment["metrics"]["elapsed_ns"]["mean"].as_f64().unwrap() > 0.0);
-        assert!(treatment["metrics"]["cpu_ns"]["mean"].as_f64().unwrap() > 0.0);
+        let tps = metric_of(&report, name, "metric/tps").unwrap();
+        assert!((tps - (sessions * 10.0 + 0.5)).abs() < 1e-9, "{tps}");
+        assert!(metric_of(&report, name, "elapsed_ns") > Some(0.0));
+        assert!(metric_of(&report, name, "cpu_ns") > Some(0.0));
     }
+    let units = estimates_of(&report, "treatments");
+    let units: Vec<&&Value> = units.iter().filter(|one| one["metric"] == "metric/tps").collect();
+    assert!(units.len() == 4 && units.iter().all(|one| one["unit"] == "tx/s"), "{units:?}");
     let tps = estimate(&report, "2c1t", "metric/tps");
     assert!((tps["value"].as_f64().unwrap() - 20.5 / 10.5).abs() < 1e-9, "{tps}");
     assert_eq!((&tps["direction"], &tps["answer"]), (&"higher-is-better".into(), &"larger".into()));
@@ -100,11 +104,7 @@ fn one_process_for_each_session_has_its_own_logical_cpu_and_their_metrics_are_ad
     );
     assert_eq!(said.code, Some(0), "{}", said.stderr);
     let report = report(&lab, "s.threadwise");
-    let mean = |treatment: &str, metric: &str| {
-        let all = report["treatments"].as_array().unwrap();
-        let one = all.iter().find(|one| one["name"] == treatment).unwrap();
-        one["metrics"][metric]["mean"].as_f64()
-    };
+    let mean = |treatment: &str, metric: &str| metric_of(&report, treatment, metric);
     assert_eq!((mean("2c1t", "metric/n"), mean("alone", "metric/n")), (Some(2.0), Some(1.0)), "{report}");
     assert_eq!(mean("2c1t", "metric/own"), Some(1.0));
 }
@@ -151,7 +151,8 @@ fn what_a_file_names_runs_only_when_it_is_allowed() {
     assert!(marker.exists());
     std::fs::remove_file(&marker).unwrap();
     let report = report(&lab, "s.threadwise");
-    let mean = report["treatments"][2]["metrics"]["metric/n"]["mean"].as_f64().unwrap();
+    let treatment = report["treatments"][2]["treatment"].as_str().unwrap();
+    let mean = metric_of(&report, treatment, "metric/n").unwrap();
     assert!((mean - 5.0).abs() < 1e-9, "{mean}");
     for reader in [
         &["report", "--all", "s.threadwise"][..],

@@ -1,6 +1,7 @@
 //! Instances of an engine as factors: found where they are in a model, on two folders, and nothing left behind.
 
 use crate::harness::Lab;
+use crate::harness::estimates_of;
 use crate::harness::{living, wait_until_clean};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -28,8 +29,9 @@ fn report(lab: &Lab, file: &str) -> Value {
 }
 
 fn of_instances(report: &Value) -> Vec<&Value> {
-    let estimates = report["estimates"].as_array().unwrap();
-    estimates.iter().filter(|one| one["kind"] == "instance" && one["metric"] == "rows_per_s").collect()
+    let mut estimates = estimates_of(report, "comparisons");
+    estimates.retain(|one| one["place"]["kind"] == "instance" && one["metric"] == "rows_per_s");
+    estimates
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! The forms of a report, made from one study on the model engine.
 
 use crate::harness::Lab;
+use crate::harness::estimates_of;
 use serde_json::Value;
 
 #[test]
@@ -24,13 +25,14 @@ fn every_form_says_that_it_is_simulated_and_agrees() {
     assert_eq!(json["version"], 1);
     let treatments = json["treatments"].as_array().unwrap();
     assert!(treatments.len() >= 3, "{json:#}");
-    for treatment in treatments {
-        let rate = &treatment["metrics"]["rows_per_s"];
-        assert!(
-            rate["low"].as_f64() <= rate["mean"].as_f64() && rate["mean"].as_f64() <= rate["high"].as_f64()
-        );
+    let all = estimates_of(&json, "treatments");
+    let rates: Vec<&&Value> = all.iter().filter(|one| one["metric"] == "rows_per_s").collect();
+    assert_eq!(rates.len(), treatments.len());
+    for rate in rates {
+        let ends = ["low", "value", "high"].map(|field| rate[field].as_f64());
+        assert!(ends.is_sorted(), "{rate}");
     }
-    for estimate in json["estimates"].as_array().unwrap() {
+    for estimate in estimates_of(&json, "comparisons") {
         assert_eq!(estimate["unit"], "ratio");
         assert!(estimate["low"].as_f64() <= estimate["value"].as_f64(), "{estimate}");
     }
@@ -41,7 +43,8 @@ fn every_form_says_that_it_is_simulated_and_agrees() {
     assert_eq!(exported.lines().count() as u64, 1 + runs, "one line per run and a header");
     let csv = lab.ok(&["report", "s.threadwise", "--csv"]).stdout;
     let of_family = |family: &str| csv.lines().filter(|line| line.starts_with(family)).count();
-    assert_eq!(of_family("estimates,"), json["estimates"].as_array().unwrap().len(), "{csv}");
+    assert_eq!(csv.lines().count(), 1 + json["estimates"].as_array().unwrap().len(), "{csv}");
+    assert_eq!(of_family("comparisons,"), estimates_of(&json, "comparisons").len(), "{csv}");
     assert!(of_family("treatments,") > treatments.len(), "{csv}");
     let markdown = lab.ok(&["report", "s.threadwise", "--markdown"]).stdout;
     assert!(markdown.starts_with("### SIMULATED: ") && markdown.contains("**Trust: LOW.**"), "{markdown}");

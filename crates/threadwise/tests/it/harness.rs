@@ -1,5 +1,6 @@
 //! Runs the built program in a private folder and looks at what it leaves.
 
+use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
@@ -137,4 +138,16 @@ pub fn living(lab: &Lab) -> Vec<String> {
     };
     let entries = std::fs::read_dir("/proc").unwrap().flatten();
     entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).filter(|pid| ours(pid)).collect()
+}
+
+/// The estimates of a family in a JSON report.
+pub fn estimates_of<'r>(report: &'r Value, family: &str) -> Vec<&'r Value> {
+    report["estimates"].as_array().unwrap().iter().filter(|one| one["family"] == family).collect()
+}
+
+/// The value of a treatment's metric in a JSON report.
+pub fn metric_of(report: &Value, treatment: &str, metric: &str) -> Option<f64> {
+    let all = estimates_of(report, "treatments");
+    let is_it = |one: &&&Value| one["treatment"] == treatment && one["figure"] == format!("metrics.{metric}");
+    all.iter().find(is_it)?["value"].as_f64()
 }

@@ -1,6 +1,7 @@
 //! The preset `locks`: what it has on this machine, measured for a moment, and what its report says.
 
 use crate::harness::Lab;
+use crate::harness::estimates_of;
 use serde_json::Value;
 use std::collections::BTreeSet;
 use threadwise_store::Store;
@@ -38,15 +39,13 @@ fn every_lock_operation_and_order_is_measured_and_every_gain_stands_in_one_table
         }
     }
     let json: Value = serde_json::from_str(&lab.ok(&["report", FILE, "--json"]).stdout).unwrap();
-    let asked = json["diagnostics"].as_array().unwrap();
-    let pairs = asked.iter().find(|found| found["question"] == "lock-gains").unwrap();
-    let pairs = pairs["estimates"].as_array().unwrap();
+    let pairs = estimates_of(&json, "lock-gains");
     let gains: BTreeSet<&str> =
         pairs.iter().flat_map(|pair| [text(pair, "treatment"), text(pair, "baseline")]).collect();
     // What is gained, which a machine has or lacks under every lock.
     let of: BTreeSet<&str> = pairs
         .iter()
-        .map(|pair| text(pair, "name").rsplit_once("; ").unwrap().1.trim_end_matches(')'))
+        .map(|pair| text(&pair["place"], "comparison").rsplit_once("; ").unwrap().1.trim_end_matches(')'))
         .collect();
     assert!(
         !of.is_empty() && of.iter().all(|heading| said.stdout.contains(heading)),
@@ -63,8 +62,8 @@ fn every_lock_operation_and_order_is_measured_and_every_gain_stands_in_one_table
     let most = 12 * of.len();
     assert!(pairs.len() <= most && gains.len() <= most, "{gains:?}");
     assert!(!has_rows || (pairs.len(), gains.len()) == (most, most), "{} pairs of {gains:?}", pairs.len());
-    let estimates = json["estimates"].as_array().unwrap();
-    assert!(gains.iter().all(|name| estimates.iter().any(|one| text(one, "name") == *name)));
+    let compared = estimates_of(&json, "comparisons");
+    assert!(gains.iter().all(|name| compared.iter().any(|one| text(&one["place"], "comparison") == *name)));
     assert!(said.stdout.contains("\nGains\n"), "{}", said.stdout);
 }
 

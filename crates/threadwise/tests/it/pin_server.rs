@@ -2,6 +2,7 @@
 //! running is bound for every run, what it starts meanwhile too, and every thread has its own mask again,
 //! whatever was killed.
 
+use crate::harness::metric_of;
 use crate::harness::{Lab, Said};
 use crate::harness::{living, wait_until_clean};
 use serde_json::Value;
@@ -402,7 +403,8 @@ mod lab_clock {
                 serde_json::from_str(&lab.ok(&["report", "s.threadwise", "--json"]).stdout).unwrap();
             for treatment in report["treatments"].as_array().unwrap() {
                 assert_eq!(treatment["failed"], 0, "{treatment}");
-                let mean = |metric: &str| treatment["metrics"][metric]["mean"].as_f64().unwrap();
+                let name = treatment["treatment"].as_str().unwrap();
+                let mean = |metric: &str| metric_of(&report, name, metric).unwrap();
                 assert!(mean("metric/astray") < 1e-9, "{treatment}");
                 assert!(mean("metric/seen") > threads as f64, "it started some in each run: {treatment}");
             }
@@ -435,7 +437,8 @@ mod lab_clock {
         let report: Value =
             serde_json::from_str(&lab.ok(&["report", "s.threadwise", "--json"]).stdout).unwrap();
         for treatment in report["treatments"].as_array().unwrap() {
-            let mean = |metric: &str| treatment["metrics"][metric]["mean"].as_f64().unwrap();
+            let name = treatment["treatment"].as_str().unwrap();
+            let mean = |metric: &str| metric_of(&report, name, metric).unwrap();
             // The client's CPU time and nearly all of the server's. Geometric means of sums are no smaller than
             // sums of geometric means.
             let both_ns = mean("metric/client") * 1e9 + mean("metric/served") * 48e6;

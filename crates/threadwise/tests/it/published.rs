@@ -1,6 +1,7 @@
 //! `threadwise published`, and published ratios beside those of a study.
 
 use crate::harness::Lab;
+use crate::harness::estimates_of;
 use serde_json::Value;
 
 fn json(text: &str) -> Value {
@@ -132,9 +133,10 @@ fn a_report_ends_with_theirs_beside_yours() {
     let [low, high] = ["low", "high"].map(|end| measured[end].as_f64().unwrap());
     assert_eq!(row["published"], 1.316);
     assert_eq!(row["in_interval"], low <= 1.316 && 1.316 <= high, "{row}");
-    let estimates = report["estimates"].as_array().unwrap();
-    let same =
-        |estimate: &&Value| estimate["name"] == "core-of-two-threads" && estimate["metric"] == "rows_per_s";
+    let estimates = estimates_of(&report, "comparisons");
+    let same = |estimate: &&&Value| {
+        estimate["place"]["comparison"] == "core-of-two-threads" && estimate["metric"] == "rows_per_s"
+    };
     assert_eq!(estimates.iter().find(same).unwrap()["value"], measured["value"]);
 
     let alone = json(&lab.ok(&["compare", "published:cached-reads", "s.threadwise", "--json"]).stdout);

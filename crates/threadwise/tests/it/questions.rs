@@ -21,7 +21,8 @@ fn a_pool_has_its_size_first_and_keeps_a_bound_for_latency() {
     let text = first.as_str().unwrap();
     assert!(text.contains("usy sessions to run"), "{text}");
     assert!(text.contains("p99 within 1.00 s") || text.contains("p99 within 1 s"), "{text}");
-    let choice = report["choices"].as_array().unwrap().iter().find(|one| one["axis"] == "sessions").unwrap();
+    let choices = &report["details"]["choices"];
+    let choice = choices.as_array().unwrap().iter().find(|one| one["axis"] == "sessions").unwrap();
     assert_eq!(choice["candidates"][0]["number"], 1, "{choice}");
     assert!(choice["chosen"].is_string() || choice["guess"].is_object(), "{choice}");
     let page = std::fs::read_to_string(lab.path().join("p.html")).unwrap();
@@ -50,14 +51,15 @@ fn a_server_is_bound_in_turns_and_left_as_it_was() {
     assert_eq!(said.code, Some(0), "{}", said.stderr);
     assert_eq!(before, after);
     let report = json(&said.stdout);
-    let choice = report["choices"].as_array().unwrap().iter().find(|one| one["axis"] == "placement").unwrap();
+    let choices = &report["details"]["choices"];
+    let choice = choices.as_array().unwrap().iter().find(|one| one["axis"] == "placement").unwrap();
     assert_eq!(choice["candidates"][0]["treatment"], "as now", "{choice}");
 }
 
 /// The metric of the study in a file: what its verdict speaks of.
 fn headline(lab: &Lab, file: &str) -> String {
     let report = json(&lab.ok(&["report", file, "--json"]).stdout);
-    report["commands"]["headline"].as_str().unwrap().to_owned()
+    report["details"]["commands"]["quantities"][0]["metric"].as_str().unwrap().to_owned()
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! Studies in a control group with a real CPU quota, where one can be made.
 
+use crate::harness::metric_of;
 use crate::harness::{Lab, Said, said};
 use serde_json::Value;
 use std::fs;
@@ -97,7 +98,8 @@ mod lab_clock {
         let report: Value = serde_json::from_str(&report).unwrap();
         assert_eq!(report["study"]["design"]["slice_ns"], 100_000_000, "ten periods");
         for treatment in report["treatments"].as_array().unwrap() {
-            let metric = |name: &str| treatment["metrics"][name]["mean"].as_f64();
+            let of = treatment["treatment"].as_str().unwrap();
+            let metric = |name: &str| metric_of(&report, of, name);
             assert_eq!(treatment["runs"], 2, "{treatment}");
             assert!(metric("throttled_periods_per_s") > Some(1.0), "{treatment}");
             assert!(metric("throttled_share") > Some(0.01), "{treatment}");

@@ -1,6 +1,7 @@
 //! A short real study on embedded SQLite: whatever the machine, the books must balance.
 
 use crate::harness::Lab;
+use crate::harness::metric_of;
 use serde_json::Value;
 
 const SHORT: [&str; 14] = [
@@ -49,7 +50,7 @@ fn a_short_study_on_sqlite_counts_what_it_reads() {
         assert!(runs >= 2, "{treatment}");
         assert_eq!(treatment["failed"], 0, "{treatment}");
         // Two or three levels of b-tree, one leaf a row, one index leaf for many rows.
-        let reads = treatment["metrics"]["reads_per_row"]["mean"].as_f64().unwrap();
+        let reads = metric_of(&json, treatment["treatment"].as_str().unwrap(), "reads_per_row").unwrap();
         assert!((1.0..3.2).contains(&reads), "{treatment}");
     }
     // The hardware was probed first, and looked at before and after every slice.
@@ -64,11 +65,11 @@ fn a_short_study_on_sqlite_counts_what_it_reads() {
             run["cpus"].as_array().unwrap().iter().map(|cpu| cpu.as_u64().unwrap()).collect();
         assert_eq!(looks.count(), 4 * cpus.len(), "two figures before and two after: {run}");
     }
-    let taken = &json["looks"]["taken"];
+    let taken = &json["details"]["looks"]["taken"];
     assert_eq!((&taken["before"], &taken["after"]), (&slices.lines().count().into(), &taken["before"]));
     // How many there are within slices, the machine decides: one that is due when the answer is there is left out.
     assert!(taken["during"].is_u64(), "{taken}");
-    let looked_at = json["looks"]["cpus"].as_array().unwrap().len();
+    let looked_at = json["details"]["looks"]["cpus"].as_array().unwrap().len();
     let looks = lab.ok(&["export", "s.threadwise", "--what", "looks"]).stdout;
     let of_moment = |moment: &str| looks.lines().filter(|line| line.contains(&format!(",{moment},"))).count();
     assert_eq!([of_moment("before"), of_moment("after")], [looked_at * slices.lines().count(); 2]);

@@ -38,7 +38,8 @@ fn a_pool_is_sized_by_the_users_own_transactions() {
     assert!(plan.contains("Transactions are read-only; their answers are not checked"), "{plan}");
     let said = lab.ok(&pool(&database, &["--blocks", "2", "-o", "p.threadwise", "--json"]));
     let report: serde_json::Value = serde_json::from_str(&said.stdout).unwrap();
-    let choice = report["choices"].as_array().unwrap().iter().find(|one| one["axis"] == "sessions").unwrap();
+    let choices = &report["details"]["choices"];
+    let choice = choices.as_array().unwrap().iter().find(|one| one["axis"] == "sessions").unwrap();
     assert_eq!(choice["candidates"].as_array().unwrap().len(), 2, "{choice}");
     let shown =
         lab.ok(&["report", "--all", "p.threadwise"]).stdout.split_whitespace().collect::<Vec<_>>().join(" ");

@@ -166,7 +166,7 @@ fn states_explain_what_they_make_and_no_more() {
     // The ratio is the state's alone but for 1% of wandering; A′/A never varies, so it has no share.
     let made = Spread::new(&rounds(&study(8, 0.6)), 0.05);
     let ratio = made.ratio.unwrap();
-    assert!(ratio.share > 0.99 && ratio.low <= ratio.share && ratio.share <= ratio.high, "{ratio:?}");
+    assert!(ratio.mean > 0.99 && ratio.low <= ratio.mean && ratio.mean <= ratio.high, "{ratio:?}");
     assert_eq!(made.twin, None);
     // Clear rounds alone have the ratio of two cores; all of them lie between.
     let (raw, clear) = (made.raw.unwrap().mean, made.clear.unwrap().mean);
@@ -175,7 +175,7 @@ fn states_explain_what_they_make_and_no_more() {
         "{raw} {clear}"
     );
     let nothing = Spread::new(&rounds(&study(8, 1.0)), 0.05).ratio.unwrap();
-    assert!(nothing.share.abs() < 0.05 && nothing.low < 0.02, "{nothing:?}");
+    assert!(nothing.mean.abs() < 0.05 && nothing.low < 0.02, "{nothing:?}");
 }
 
 #[test]
@@ -196,5 +196,5 @@ fn a_share_of_variance_worked_by_hand() {
     // Three such blocks: 12 and 6 of squares, 21 and 20 degrees.
     let three: Vec<Row> = (0..3).flat_map(of_block).collect();
     let got = Spread::new(&rounds(&three), 0.05).twin.unwrap();
-    assert!(close(got.share, 1.0 - (6.0 / 20.0) / (12.0 / 21.0)), "{got:?}");
+    assert!(close(got.mean, 1.0 - (6.0 / 20.0) / (12.0 / 21.0)), "{got:?}");
 }

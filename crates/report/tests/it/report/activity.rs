@@ -1,5 +1,6 @@
 //! Waits, counters, CPU, spins and fixed work, as each form shows them.
 
+use crate::report::exports::{estimate, find_estimate};
 use crate::support::Fixture;
 use serde_json::{Value, json as value};
 use threadwise_analysis::Interval;
@@ -153,12 +154,12 @@ fn where_nothing_was_counted_nothing_is_shown() {
     let text = sections(&fixture.document(), UNICODE);
     assert!(!text.contains("waits") && !text.contains("elapsed"), "{text}");
     let report: Value = serde_json::from_str(&fixture.json()).unwrap();
-    let treatment = &report["treatments"][0];
-    assert_eq!(
-        (&treatment["waits"], &treatment["cpu"], &treatment["locks"]),
-        (&Value::Null, &Value::Null, &Value::Null)
-    );
-    assert_eq!(treatment["counters"], value!([]));
+    let is_activity = |one: &Value| {
+        let figure = one["figure"].as_str().unwrap();
+        let parts = ["waits", "cpu", "locks", "counters"];
+        one["family"] == "treatments" && parts.iter().any(|part| figure.starts_with(part))
+    };
+    assert!(!report["estimates"].as_array().unwrap().iter().any(is_activity));
 }
 
 #[test]
@@ -181,26 +182,28 @@ fn counters_that_never_move_are_not_shown() {
 #[test]
 fn json_has_every_figure() {
     let report: Value = serde_json::from_str(&fixture().json()).unwrap();
-    let treatment = &report["treatments"][0];
+    let treatment = &report["details"]["treatments"][0];
     assert_eq!(
         (&treatment["waits"]["samples"], &treatment["waits"]["enough"]),
         (&value!(12_340), &value!(true))
     );
-    let share = &treatment["waits"]["shares"][1];
-    assert_eq!((&share["name"], &share["mean"]), (&value!("LWLock:WALWrite"), &value!(0.34)));
-    assert_eq!(share["unit"], "share");
-    assert_eq!(treatment["counters"][1]["name"], "wal_bytes");
-    assert_eq!(treatment["counters"][1]["per_s"]["unit"], "bytes/s");
-    assert_eq!(treatment["cpu"]["client_share"]["mean"], 0.054);
-    assert_eq!(treatment["locks"]["cycles_per_spin_bound"]["mean"], 1106.0);
     assert_eq!(treatment["locks"]["clock_mhz"], 2400.0);
     assert_eq!(treatment["loop_in_server"], true);
-    assert_eq!(treatment["metrics"]["elapsed_ns"]["mean"], 10.4e9);
-    let gap = &report["treatments"][2];
-    assert_eq!(
-        (&gap["cpu"]["engine_ns_per_row"], &gap["locks"]["cycles_per_spin"]),
-        (&Value::Null, &Value::Null)
-    );
+    let names = |at: usize| report["treatments"][at]["treatment"].as_str().unwrap();
+    let of_first = |figure: &str, fields: &[(&str, &str)]| {
+        let fields = [&[("treatment", names(0))], fields].concat();
+        estimate(&report, &format!("treatments.{figure}"), &fields)
+    };
+    let share = of_first("waits.shares", &[("name", "LWLock:WALWrite")]);
+    assert_eq!((&share["value"], &share["unit"]), (&value!(0.34), &value!("share")));
+    assert_eq!(of_first("counters.per_s", &[("name", "wal_bytes")])["unit"], "bytes/s");
+    assert_eq!(of_first("cpu.client_share", &[])["value"], 0.054);
+    assert_eq!(of_first("locks.cycles_per_spin_bound", &[])["value"], 1106.0);
+    assert_eq!(of_first("metrics.elapsed_ns", &[])["value"], 10.4e9);
+    for unknown in ["cpu.engine_ns_per_row", "locks.cycles_per_spin"] {
+        let figure = format!("treatments.{unknown}");
+        assert_eq!(find_estimate(&report, &figure, &[("treatment", names(2))]), None);
+    }
 }
 
 #[test]
@@ -280,14 +283,16 @@ fn json_and_page_have_the_servers_locks() {
     activity.server_locks = Some(ServerLocks { locks, clock_mhz: Some(2400.0), clock });
     activity.server_waits = vec![wait];
     let report: Value = serde_json::from_str(&fixture.json()).unwrap();
-    let lock = &report["treatments"][0]["server_locks"]["locks"][0];
-    assert_eq!(
-        (&lock["name"], &lock["spins_per_commit"]["mean"]),
-        (&value!("LOGCACHE_ACCESS"), &value!(9.1))
-    );
-    assert_eq!((&lock["spins"], &lock["spins_per_backoff"]), (&value!(113_246_628.0), &Value::Null));
-    assert_eq!(report["treatments"][0]["server_waits"][0]["wait_ns_per_row"]["unit"], "ns");
-    assert_eq!(report["treatments"][1].get("server_locks"), None, "a server that tells of none has none");
+    let lock = &report["details"]["treatments"][0]["server_locks"]["locks"][0];
+    assert_eq!((&lock["name"], &lock["spins"]), (&value!("LOGCACHE_ACCESS"), &value!(113_246_628.0)));
+    let of_lock = |figure: &str| {
+        let figure = format!("treatments.server_locks.locks.{figure}");
+        find_estimate(&report, &figure, &[("name", "LOGCACHE_ACCESS")])
+    };
+    assert_eq!(of_lock("spins_per_commit").unwrap()["value"], 9.1);
+    assert_eq!(of_lock("spins_per_backoff"), None);
+    let wait = estimate(&report, "treatments.server_waits.wait_ns_per_row", &[("name", "WRITELOG")]);
+    assert_eq!(wait["unit"], "ns");
     let text = sections(&fixture.document(), UNICODE);
     for words in ["Spinlocks of the server", "including its other clients", "spins/commit", "1106"] {
         assert!(text.contains(words), "{words}: {text}");

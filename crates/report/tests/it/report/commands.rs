@@ -1,6 +1,7 @@
 //! A study of commands in every form: terminal, page, JSON, CSV, side by side.
 
 use crate::report::compare::text as side_by_side;
+use crate::report::exports::find_estimate;
 use crate::support::{Draws, Fixture, topology};
 use serde_json::Value;
 use threadwise_analysis::analyse_on;
@@ -283,9 +284,9 @@ fn the_page_draws_values_and_ratios_of_every_quantity() {
 fn json_has_the_documented_form() {
     let fixture = fixture(8, &[]);
     let report: Value = serde_json::from_str(&fixture.json()).unwrap();
-    let commands = &report["commands"];
+    let commands = &report["details"]["commands"];
     assert_eq!(
-        (commands["headline"].as_str(), commands["process_per_session"].as_bool()),
+        (commands["quantities"][0]["metric"].as_str(), commands["process_per_session"].as_bool()),
         (Some("elapsed_ns"), Some(false))
     );
     assert_eq!(commands["command"], "bench --time 10 'a file'");
@@ -304,20 +305,25 @@ fn json_has_the_documented_form() {
     assert_eq!(commands["quantities"][4]["direction"], "higher-is-better");
     assert_eq!(commands["quantities"][3]["direction"], "neither");
     assert_eq!(commands["gaps"][0]["reason"], "0 in block 0 of same-core");
-    assert_eq!(commands["noise_floors"].as_array().unwrap().len(), 6);
-    let metrics = &report["treatments"][3]["metrics"];
-    assert_eq!(metrics["metric/tps"]["unit"], "tx/s");
-    assert!((metrics["busy_cpus"]["mean"].as_f64().unwrap() - 1.9).abs() < 0.05);
-    assert!(metrics["runs_per_s"]["mean"].is_number() && metrics["rows_per_s"].is_null());
-    let estimates = report["estimates"].as_array().unwrap();
-    assert_eq!(
-        (&estimates[0]["metric"], &estimates[0]["direction"]),
-        (&"elapsed_ns".into(), &"lower-is-better".into())
-    );
-    assert_eq!(report["noise_floor"]["metric"], "elapsed_ns");
-    // Other workloads do not have the field at all.
+    let all = report["estimates"].as_array().unwrap();
+    let floors = all.iter().filter(|one| one["family"] == "commands" && one["figure"] == "noise_floors");
+    assert_eq!(floors.count(), 6);
+    let treatment = report["treatments"][3]["treatment"].as_str().unwrap();
+    let metric = |name: &str| {
+        find_estimate(
+            &report,
+            &format!("treatments.metrics.{name}"),
+            &[("treatment", treatment), ("metric", name)],
+        )
+    };
+    assert_eq!(metric("metric/tps").unwrap()["unit"], "tx/s");
+    assert!((metric("busy_cpus").unwrap()["value"].as_f64().unwrap() - 1.9).abs() < 0.05);
+    assert!(metric("runs_per_s").is_some() && metric("rows_per_s").is_none());
+    let first = all.iter().find(|one| one["family"] == "comparisons").unwrap();
+    assert_eq!((&first["metric"], &first["direction"]), (&"elapsed_ns".into(), &"lower-is-better".into()));
+    // Other workloads do not have the question at all.
     let other: Value = serde_json::from_str(&Fixture::generated(2, 2).json()).unwrap();
-    assert!(!other.as_object().unwrap().contains_key("commands"));
+    assert!(!other["details"].as_object().unwrap().contains_key("commands"));
 }
 
 #[test]

@@ -16,6 +16,24 @@ fn parsed(text: &str) -> Value {
     serde_json::from_str(text).unwrap()
 }
 
+/// The estimate of a report at a place in a family, such as `queries.treatments.total.speed`, whose fields are these.
+pub fn estimate<'v>(report: &'v Value, figure: &str, fields: &[(&str, &str)]) -> &'v Value {
+    find_estimate(report, figure, fields).unwrap_or_else(|| panic!("no estimate {figure} of {fields:?}"))
+}
+
+/// The same; `None` if the report has none.
+pub fn find_estimate<'v>(report: &'v Value, figure: &str, fields: &[(&str, &str)]) -> Option<&'v Value> {
+    let is_so = |one: &&Value| {
+        let path = format!("{}.{}", one["family"].as_str().unwrap(), one["figure"].as_str().unwrap());
+        let has = |(name, wanted): &(&str, &str)| {
+            let field = if one[*name].is_null() { &one["place"][*name] } else { &one[*name] };
+            field.as_str().map_or_else(|| field.to_string(), str::to_owned) == *wanted
+        };
+        path.trim_end_matches('.') == figure && fields.iter().all(has)
+    };
+    report["estimates"].as_array().unwrap().iter().find(is_so)
+}
+
 fn keys(value: &Value) -> Vec<&str> {
     value.as_object().unwrap().keys().map(String::as_str).collect()
 }
@@ -33,12 +51,14 @@ fn report_has_the_documented_form() {
     let report = parsed(&fixture.json());
     assert_eq!(report["version"], 1);
     assert_eq!(report["simulated"], true);
-    holds(&report, &["study", "machine", "treatments", "estimates", "noise_floor", "findings"]);
-    let treatment = &report["treatments"][0];
-    holds(treatment, &["name", "placement", "sessions", "runs", "failed", "excluded", "metrics"]);
-    holds(&treatment["metrics"]["rows_per_s"], &["mean", "low", "high", "unit"]);
+    holds(&report, &["study", "machine", "treatments", "estimates", "details", "findings"]);
+    holds(&report["treatments"][0], &["treatment", "placement", "sessions", "runs", "failed", "excluded"]);
+    let rate = estimate(&report, "treatments.metrics.rows_per_s", &[]);
+    holds(rate, &["metric", "treatment", "value", "low", "high", "unit"]);
     let wanted = [
-        "name",
+        "family",
+        "figure",
+        "place",
         "treatment",
         "baseline",
         "metric",
@@ -48,20 +68,27 @@ fn report_has_the_documented_form() {
         "blocks",
         "level",
         "unit",
-        "method",
         "direction",
         "margin",
         "answer",
         "adjusted_low",
         "adjusted_high",
     ];
-    holds(&report["estimates"][0], &wanted);
-    assert_eq!(report["estimates"][0]["unit"], "ratio");
-    assert_eq!(
-        keys(&report["noise_floor"]),
-        ["alarm", "floor", "group", "high", "low", "mean", "metric", "p", "unit"]
-    );
-    assert_eq!(report["noise_floors"].as_array().unwrap().len(), 2);
+    let ratio = estimate(&report, "comparisons", &[("metric", "rows_per_s")]);
+    holds(ratio, &wanted);
+    holds(&ratio["place"], &["comparison", "method"]);
+    assert_eq!(ratio["unit"], "ratio");
+    let floors = report["estimates"].as_array().unwrap().iter().filter(|one| one["family"] == "noise_floors");
+    assert_eq!(floors.count(), 2);
+    let text = fixture.json();
+    let at = |name: &str| {
+        text.find(&format!(
+            "
+  \"{name}\": "
+        ))
+        .unwrap()
+    };
+    assert!(at("screen") < at("study") && at("study") < at("estimates"), "the answer first");
     assert_eq!(report["failures"][0]["kind"], "crash");
     holds(&report["findings"][0], &["kind", "text", "evidence"]);
     assert_eq!(report["study"]["seed"], "42");
@@ -73,8 +100,8 @@ fn what_is_not_finite_is_null() {
     fixture.analysis.estimates[0].ratio.high = f64::INFINITY;
     fixture.analysis.estimates[0].ratio.correlation = f64::NAN;
     let report = parsed(&fixture.json());
-    assert_eq!(report["estimates"][0]["high"], Value::Null);
-    assert_eq!(report["estimates"][0]["correlation"], Value::Null);
+    let first = estimate(&report, "comparisons", &[]);
+    assert_eq!((&first["high"], first.get("correlation")), (&Value::Null, None));
 }
 
 #[test]

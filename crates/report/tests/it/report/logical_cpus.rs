@@ -1,5 +1,6 @@
 //! Clock, busy share and power of logical CPUs, and what changed with each ratio, as each form shows them.
 
+use crate::report::exports::{estimate, find_estimate};
 use crate::support::Fixture;
 use serde_json::Value;
 use threadwise_analysis::changed_with::{ChangedWith, Compared, Explained, Form, Link, Quantity};
@@ -189,19 +190,20 @@ fn a_terminal_has_a_line_of_each() {
 #[test]
 fn json_has_every_figure() {
     let report: Value = serde_json::from_str(&fixture().json()).unwrap();
-    let first = &report["logical_cpus"]["treatments"][0];
-    assert_eq!(first["logical_cpus"][0]["busy_mhz"]["mean"], 3600.0);
+    let details = &report["details"];
+    let mhz = |usage: &str| {
+        find_estimate(&report, "logical_cpus.treatments.logical_cpus.busy_mhz", &[("use", usage)])
+    };
+    assert_eq!(mhz("used").unwrap()["value"], 3600.0);
+    assert_eq!(mhz("idle-sibling"), None);
+    assert_eq!(estimate(&report, "logical_cpus.treatments.packages.power_w", &[])["value"], 117.0);
+    assert_eq!(estimate(&report, "clock.estimates", &[])["adjusted_high"], 0.92);
+    assert_eq!(details["logical_cpu_gaps"][0]["what"], "instructions per cycle");
+    let changed = &details["changed_with"]["comparisons"][0];
     assert_eq!(
-        (&first["logical_cpus"][1]["use"], &first["logical_cpus"][1]["busy_mhz"]),
-        (&"idle-sibling".into(), &Value::Null)
+        (&changed["answer"], &changed["quantities"][0]["not_tested"]),
+        (&"moves".into(), &"it contains the rate".into())
     );
-    assert_eq!(first["packages"][0]["power_w"]["mean"], 117.0);
-    assert_eq!(report["diagnostics"][0]["estimates"][0]["adjusted_high"], 0.92);
-    assert_eq!(report["logical_cpus"]["gaps"][0]["what"], "instructions per cycle");
-    let changed = &report["changed_with"]["comparisons"][0];
-    assert_eq!(
-        (&changed["answer"], &changed["quantities"][0]["link"]["form"]),
-        (&"moves".into(), &"as-it-is".into())
-    );
-    assert_eq!(changed["quantities"][1]["not_tested"], "it contains the rate");
+    let link = estimate(&report, "changed_with.comparisons.quantities.link", &[]);
+    assert_eq!(link["place"]["form"], "as-it-is");
 }

@@ -4,7 +4,7 @@ mod activity;
 mod commands;
 mod compare;
 pub mod documents;
-mod exports;
+pub mod exports;
 mod lab_browser;
 mod logical_cpus;
 mod looks;

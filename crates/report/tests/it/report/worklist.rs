@@ -2,6 +2,7 @@
 
 pub mod fixture;
 
+use crate::report::exports::estimate;
 use crate::support::Fixture;
 use fixture::{NAMES, fixture, schedules};
 use serde_json::Value;
@@ -205,30 +206,27 @@ fn the_page_begins_with_the_jobs() {
 #[test]
 fn json_has_the_documented_form() {
     let report: Value = serde_json::from_str(&fixture(8).json()).unwrap();
-    let list = &report["worklist"];
+    let list = &report["details"]["worklist"];
     assert_eq!((&list["recipe"], &list["items"]), (&"firebird".into(), &40.into()));
-    let series = &list["series"][1];
-    assert_eq!((&series["label"], &series["placement"]), (&"all".into(), &"all".into()));
-    let point = &series["points"][2];
-    assert_eq!((&point["treatment"], &point["jobs"]), (&"all j4".into(), &4.into()));
-    assert_eq!(point["item_s"]["unit"], "s/item");
-    assert!(point["total_s"]["mean"].is_number() && point["idle_share"]["low"].is_number());
-    assert_eq!(point["computed"][1]["schedule"], "fixed parts, as given");
-    assert!(point["computed"][1]["ratio"]["mean"].as_f64().unwrap() > 1.0);
-    let step = &series["steps"][0];
-    assert_eq!((&step["from_jobs"], &step["to_jobs"]), (&1.into(), &2.into()));
-    assert_eq!(&step["speed"]["answer"], &Value::from("larger"));
-    let pair = &list["pairs"][2];
-    assert_eq!((&pair["kind"], &pair["jobs"]), (&"placement".into(), &4.into()));
-    assert_eq!((&pair["treatment"], &pair["baseline"]), (&"all j4".into(), &"no-smt j4".into()));
+    let of_point = |figure: &str, fields: &[(&str, &str)]| {
+        let fields = [&[("treatment", "all j4"), ("jobs", "4")], fields].concat();
+        estimate(&report, &format!("worklist.{figure}"), &fields)
+    };
+    assert_eq!(of_point("series.points.item_s", &[])["unit"], "s/item");
+    assert!(of_point("series.points.idle_share", &[])["low"].is_number());
+    let fixed = of_point("series.points.computed.ratio", &[("schedule", "fixed parts, as given")]);
+    assert!(fixed["value"].as_f64().unwrap() > 1.0);
+    let step = [("label", "all"), ("from_jobs", "1"), ("to_jobs", "2")];
+    assert_eq!(estimate(&report, "worklist.series.steps.speed", &step)["answer"], "larger");
+    assert_eq!(of_point("pairs.speed", &[("kind", "placement")])["baseline"], "no-smt j4");
     let run = &list["timelines"][0];
     assert_eq!(run["items"].as_array().unwrap().len(), 40);
     assert!(run["items"][0]["elapsed_s"].is_number() && run["block"].is_number());
     // One block has no interval; other workloads do not have the field at all.
     let one: Value = serde_json::from_str(&fixture(1).json()).unwrap();
-    assert_eq!(one["worklist"]["series"][0]["points"][0]["item_s"]["high"], Value::Null);
+    assert_eq!(estimate(&one, "worklist.series.points.item_s", &[])["high"], Value::Null);
     let other: Value = serde_json::from_str(&Fixture::generated(2, 2).json()).unwrap();
-    assert!(!other.as_object().unwrap().contains_key("worklist"));
+    assert!(!other["details"].as_object().unwrap().contains_key("worklist"));
 }
 
 #[test]

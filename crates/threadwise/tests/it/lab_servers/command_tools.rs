@@ -1,6 +1,7 @@
 //! `run command` with pgbench and sysbench.
 
 use crate::command_tools::{Place, printed, run, study};
+use crate::harness::metric_of;
 use crate::harness::{Lab, Said, said};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -129,10 +130,10 @@ fn same_as_printed(lab: &Lab, places: &[Place]) {
             assert!(same(stored, printed), "{treatment} {block}: {stored} instead of {printed}: {said}");
         }
         for treatment in report["treatments"].as_array().unwrap() {
-            let treatment_name = treatment["name"].as_str().unwrap();
+            let treatment_name = treatment["treatment"].as_str().unwrap();
             let values: Vec<f64> =
                 runs.iter().filter(|(key, _)| key.0 == treatment_name).map(|(_, run)| run[name]).collect();
-            let mean = treatment["metrics"][&metric]["mean"].as_f64().unwrap();
+            let mean = metric_of(&report, treatment_name, &metric).unwrap();
             let (low, high) = (values[0].min(values[1]), values[0].max(values[1]));
             let slack = high * 1e-9;
             assert!(

@@ -14,7 +14,7 @@ use threadwise_analysis::looks::contrast::{Contrast, Unit, by_block};
 use threadwise_analysis::looks::effect::{by_look_before, unit};
 use threadwise_analysis::looks::gate::Seen;
 use threadwise_analysis::looks::rows::rounds;
-use threadwise_analysis::looks::spread::{Explained, Spread};
+use threadwise_analysis::looks::spread::Spread;
 use threadwise_analysis::looks::states::State;
 
 const ALPHA: f64 = 0.05;
@@ -307,14 +307,15 @@ fn what_states_explain_of_the_spread() {
         let seeds: Vec<u64> = (400_000_000..400_000_000 + studies()).collect();
         let all = each(&seeds, |_, seed| Spread::new(&rounds(&study(&guest, *seed)), ALPHA));
         let mean = |of: &dyn Fn(&Spread) -> f64| all.iter().map(of).sum::<f64>() / all.len() as f64;
-        let share = mean(&|spread| spread.ratio.unwrap().share);
-        let covers = |one: Explained| f64::from(u8::from((one.low..=one.high).contains(&share)));
-        let covered = mean(&|spread| covers(spread.ratio.unwrap()));
+        let share = mean(&|spread| spread.ratio.as_ref().unwrap().mean);
+        let covers =
+            |one: &threadwise_document::Interval| f64::from(u8::from((one.low..=one.high).contains(&share)));
+        let covered = mean(&|spread| covers(spread.ratio.as_ref().unwrap()));
         let half = |one: Contrast| (one.high - one.low) / 2.0;
         println!(
             "{name}: states explain {share:.3} of the ratio's variance ({:.3} of A/A), covered {covered:.3}; ratio {:.4} \
              ±{:.4} over all rounds, {:.4} ±{:.4} over clear ones",
-            mean(&|spread| spread.twin.unwrap().share),
+            mean(&|spread| spread.twin.as_ref().unwrap().mean),
             mean(&|spread| spread.raw.unwrap().mean),
             mean(&|spread| half(spread.raw.unwrap())),
             mean(&|spread| spread.clear.unwrap().mean),

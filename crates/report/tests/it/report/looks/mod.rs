@@ -3,6 +3,7 @@
 pub mod model;
 mod stored;
 
+use crate::report::exports::{estimate, find_estimate};
 use crate::support::Fixture;
 use model::{moved, odd, restless, whole};
 use serde_json::Value;
@@ -22,9 +23,13 @@ fn screen(fixture: &Fixture, width: usize) -> String {
 }
 
 /// The JSON report's `looks`.
+fn report(fixture: &Fixture) -> Value {
+    serde_json::from_str(&json::report(&fixture.facts(), &fixture.document())).unwrap()
+}
+
+/// Its details of looks.
 fn found(fixture: &Fixture) -> Value {
-    let report = json::report(&fixture.facts(), &fixture.document());
-    serde_json::from_str::<Value>(&report).unwrap()["looks"].take()
+    report(fixture)["details"]["looks"].take()
 }
 
 #[test]
@@ -118,25 +123,26 @@ fn json_has_what_the_page_has() {
     assert_eq!(looks["taken"], serde_json::json!({"before": 640, "during": 640, "after": 640}));
     assert_eq!((&looks["cpus"], &looks["moment"]), (&serde_json::json!([0, 1]), &"before".into()));
     assert!(looks["contradictions"].as_u64().unwrap() > 20, "{}", looks["contradictions"]);
-    let words = |list: &Value| -> Vec<String> {
-        list.as_array().unwrap().iter().map(|one| one["state"].as_str().unwrap().to_owned()).collect()
-    };
-    assert_eq!(words(&looks["study"]), ["alone", "one-core", "neighbour", "away", "unknown"]);
-    let sum: f64 =
-        looks["study"].as_array().unwrap().iter().map(|one| one["share"]["mean"].as_f64().unwrap()).sum();
+    let report = report(&fixture);
+    let share =
+        |figure: &str, fields: &[(&str, &str)]| estimate(&report, figure, fields)["value"].as_f64().unwrap();
+    let states = ["alone", "one-core", "neighbour", "away", "unknown"];
+    let sum: f64 = states.iter().map(|state| share("looks.study.share", &[("state", state)])).sum();
     assert!((sum - 1.0).abs() < 1e-9, "{sum}");
     let last = &looks["treatments"][3];
     assert_eq!((&last["treatment"], &last["slices"]), (&"same-package".into(), &160.into()));
-    assert!(last["disagree"]["mean"].as_f64().unwrap() > 0.0 && last["with_during"] == 160);
-    assert_eq!(looks["treatments"][0]["states"][1]["share"]["low"], Value::Null, "never, in no block");
-    assert!(looks["by_cpu"][1]["shares"]["one-core"]["mean"].as_f64().unwrap() > 0.1);
+    assert_eq!(last["with_during"], 160);
+    assert!(share("looks.treatments.disagree", &[("treatment", "same-package")]) > 0.0);
+    let never = [("treatment", "alone"), ("state", "one-core")];
+    let never = estimate(&report, "looks.treatments.states.share", &never);
+    assert_eq!(never["low"], Value::Null, "never, in no block");
+    assert!(share("looks.by_cpu.shares.one-core", &[("cpu", "1")]) > 0.1);
     assert_eq!(looks["distances"].as_array().unwrap().len(), 1);
 }
 
-/// The JSON report's `by_state`.
+/// The JSON report's details of ratios by state.
 fn by_state(fixture: &Fixture) -> Value {
-    let report = json::report(&fixture.facts(), &fixture.document());
-    serde_json::from_str::<Value>(&report).unwrap()["by_state"].take()
+    report(fixture)["details"]["by_state"].take()
 }
 
 #[test]
@@ -155,11 +161,11 @@ fn json_has_ratios_by_state_with_their_checks() {
     let wanted = effects.effects[0].by_state().unwrap();
     let got = &one["by_look_before"];
     let close = |got: &Value, log: f64| (got.as_f64().unwrap().ln() - log).abs() < 1e-9;
-    assert!(
-        close(&got["ratio"]["value"], wanted.ratio.mean) && close(&got["ratio"]["low"], wanted.ratio.low)
-    );
+    let report = report(&fixture);
+    let ratio = estimate(&report, "by_state.comparisons.by_look_before.ratio", &[]);
+    assert!(close(&ratio["value"], wanted.ratio.mean) && close(&ratio["low"], wanted.ratio.low));
     // The model has 1.21 on one core, and 2 less what neighbours take.
-    assert!(got["ratio"]["value"].as_f64().unwrap() < 0.75, "{got}");
+    assert!(ratio["value"].as_f64().unwrap() < 0.75, "{ratio}");
     assert_eq!(got["claim"], serde_json::json!(wanted.claim));
     let checks = got["checks"].as_array().unwrap();
     let words: Vec<&str> = checks.iter().map(|check| check["check"].as_str().unwrap()).collect();
@@ -178,14 +184,15 @@ fn json_says_how_long_a_comparison_by_state_would_take() {
     let one = &rare["comparisons"][0];
     assert_eq!((&one["by_look_before"], &one["blocks"]), (&Value::Null, &4.into()));
     let needed = one["needed"]["low"].as_u64().unwrap();
-    assert!(needed > 4 && one["prevalence"]["mean"].as_f64().unwrap() > 0.0, "{one}");
+    let all = report(&moved(2, 4, 20));
+    let prevalence = estimate(&all, "by_state.comparisons.prevalence", &[]);
+    assert!(needed > 4 && prevalence["value"].as_f64().unwrap() > 0.0, "{one}");
     // One block has no intervals, and nothing to take a variance of.
-    let single = by_state(&moved(2, 1, 20));
-    let spread = &single["comparisons"][0]["spread"];
-    assert_eq!(
-        (&spread["all"]["low"], &spread["twin"], &spread["all"]["blocks"]),
-        (&Value::Null, &Value::Null, &1.into())
-    );
+    let single = report(&moved(2, 1, 20));
+    let spread = |name: &str| find_estimate(&single, &format!("by_state.comparisons.spread.{name}"), &[]);
+    let all = spread("all").unwrap();
+    assert_eq!((&all["low"], &all["blocks"]), (&Value::Null, &1.into()));
+    assert_eq!(spread("twin"), None);
     assert_eq!(by_state(&moved(1, 8, 20)), Value::Null, "no treatment has two logical CPUs");
     // One more logical CPU that no look saw: nothing is compared, and nothing counted.
     let mut more = moved(2, 12, 60);
@@ -236,9 +243,13 @@ fn of_whole_runs_the_looks_during_them_are_told() {
     assert!(plain.contains(" of the runs' time ("), "{plain}");
     let looks = found(&fixture);
     assert_eq!((&looks["moment"], &looks["slices_without"]), (&"during".into(), &3.into()));
-    let shares = |at: usize| -> Vec<f64> {
-        let states = looks["treatments"][at]["states"].as_array().unwrap();
-        states.iter().map(|one| one["share"]["mean"].as_f64().unwrap()).collect()
+    let report = report(&fixture);
+    let shares = |at: usize| {
+        let treatment = looks["treatments"][at]["treatment"].as_str().unwrap();
+        ["alone", "one-core", "neighbour", "away", "unknown"].map(|state| {
+            let fields = [("treatment", treatment), ("state", state)];
+            estimate(&report, "looks.treatments.states.share", &fields)["value"].as_f64().unwrap()
+        })
     };
     let two = shares(3);
     assert_eq!((looks["treatments"][3]["treatment"].as_str(), two[3]), (Some("two"), 0.0), "none is away");

@@ -3,6 +3,7 @@
 use super::fixture::{CHANGED, fixture};
 use super::{bare, empty};
 use crate::report::compare::text as side_by_side;
+use crate::report::exports::{estimate, find_estimate};
 use crate::support::Fixture;
 use serde_json::{Value, json as value};
 use threadwise_report::terminal::{Style, verdict};
@@ -16,19 +17,20 @@ fn report(fixture: &Fixture) -> Value {
 #[test]
 fn json_has_every_figure() {
     let report = report(&fixture(3, false));
-    let queries = &report["queries"];
+    let queries = &report["details"]["queries"];
     assert_eq!((&queries["test"], queries["numbers"].as_array().unwrap().len()), (&value!("power"), 22));
     assert_eq!(queries["data"][0]["llc_bytes"], 40 << 20);
-    let (base, measured) = (&queries["treatments"][0], &queries["treatments"][3]);
+    let measured = &queries["treatments"][3];
     assert_eq!(
         (&measured["treatment"], &measured["dop"], &measured["plans_changed"]),
         (&value!("no-smt d4"), &value!(4), &value!(CHANGED))
     );
-    assert_eq!(base["total"]["speed"], Value::Null);
-    assert_eq!(
-        (&measured["total"]["speed"]["answer"], &measured["total"]["speed"]["floor"]),
-        (&value!("larger"), &value!(1.02))
-    );
+    let speed = |treatment: &str| {
+        find_estimate(&report, "queries.treatments.total.speed", &[("treatment", treatment)])
+    };
+    assert_eq!(speed("serial"), None);
+    let faster = speed("no-smt d4").unwrap();
+    assert_eq!((&faster["answer"], &faster["floor"]), (&value!("larger"), &value!(1.02)));
     let query = &measured["queries"][14];
     assert_eq!(
         (&query["query"], &query["plan_change"], &query["dop_max"]),
@@ -40,45 +42,51 @@ fn json_has_every_figure() {
     let change = queries["plan_changes"].as_array().unwrap().last().unwrap();
     assert_eq!((&change["plan_change"], &change["lines"][1][0]), (&value!("different"), &Value::Null));
     assert_eq!(queries["outliers"][0]["reason"], "neighbour");
-    assert_eq!(queries["heat_maps"], value!([]));
+    assert_eq!(queries["heat_maps"], Value::Null);
     // Metrics have the names of queries, everywhere.
-    let metrics = report["treatments"][0]["metrics"].as_object().unwrap();
     // Query by query they are a geometric mean, and their names say so.
     let rate = "queries_per_s_geometric";
-    assert!(metrics.contains_key(rate) && metrics.contains_key("cpu_ns_per_query"));
-    let named = |list: &str| report[list][0]["metric"].as_str().unwrap().to_owned();
-    assert_eq!([named("estimates"), named("noise_floors")], [rate, rate]);
-    assert_eq!(report["noise_floor"]["metric"], rate);
+    for metric in [rate, "cpu_ns_per_query"] {
+        estimate(&report, &format!("treatments.metrics.{metric}"), &[("metric", metric)]);
+    }
+    let named = |family: &str| &estimate(&report, family, &[])["metric"];
+    assert_eq!([named("comparisons"), named("noise_floors")], [rate, rate]);
     // What ratios are over: both runs of the baseline.
     let base = &queries["baselines"][0];
     assert_eq!((&base["both"]["treatment"], &base["twin"]), (&value!("serial"), &value!("serial'")));
-    assert_eq!((&base["noise"]["value"], &base["noise"]["answer"]), (&value!(0.995), &value!("equivalent")));
-    let elapsed = |treatment: &Value| treatment["total"]["elapsed_s"]["mean"].as_f64().unwrap();
-    let [first, second] = [0, 1].map(|at| elapsed(&queries["treatments"][at]));
-    assert!((elapsed(&base["both"]) - (first * second).sqrt()).abs() < 1e-9);
-    assert_eq!(self::report(&Fixture::generated(2, 3))["queries"], Value::Null);
+    let noise = estimate(&report, "queries.baselines.noise", &[]);
+    assert_eq!((&noise["value"], &noise["answer"]), (&value!(0.995), &value!("equivalent")));
+    let elapsed = |of: &str, treatment: &str| {
+        let figure = format!("queries.{of}.total.elapsed_s");
+        estimate(&report, &figure, &[("treatment", treatment)])["value"].as_f64().unwrap()
+    };
+    let [first, second] = ["serial", "serial'"].map(|name| elapsed("treatments", name));
+    assert!((elapsed("baselines.both", "serial") - (first * second).sqrt()).abs() < 1e-9);
+    assert_eq!(self::report(&Fixture::generated(2, 3))["details"]["queries"], Value::Null);
 }
 
 #[test]
 fn json_of_streams_one_block_and_nothing() {
     let report = report(&fixture(12, true));
     // Whole streams: queries per second of the elapsed time.
-    assert!(report["treatments"][0]["metrics"].as_object().unwrap().contains_key("queries_per_s"));
-    assert_eq!(report["estimates"][0]["metric"], "queries_per_s");
-    let map = &report["queries"]["heat_maps"][0];
+    estimate(&report, "treatments.metrics.queries_per_s", &[]);
+    assert_eq!(estimate(&report, "comparisons", &[])["metric"], "queries_per_s");
+    let map = &report["details"]["queries"]["heat_maps"][0];
     assert_eq!(
         (&map["streams"], &map["plateaus"][1]["percent_of_cores"]),
         (&value!([1, 2, 4]), &value!(200.0))
     );
     assert_eq!(map["plateaus"][0]["dop_low"], 4);
     let bare = self::report(&bare());
-    let speed = &bare["queries"]["treatments"][2]["queries"][0]["speed"];
+    let third = &bare["details"]["queries"]["treatments"][2];
+    let fields = [("treatment", third["treatment"].as_str().unwrap())];
+    let speed = estimate(&bare, "queries.treatments.queries.speed", &fields);
     assert_eq!(
-        (&speed["high"], &speed["floor"], &speed["answer"]),
-        (&Value::Null, &Value::Null, &value!("undecided"))
+        (&speed["high"], speed.get("floor"), &speed["answer"]),
+        (&Value::Null, None, &value!("undecided"))
     );
-    assert_eq!(bare["queries"]["treatments"][2]["queries"][0]["plan"], Value::Null);
-    assert_eq!(self::report(&empty())["queries"]["treatments"][0]["queries"], value!([]));
+    assert_eq!(third["queries"][0]["plan"], Value::Null);
+    assert_eq!(self::report(&empty())["details"]["queries"]["treatments"][0]["queries"], Value::Null);
 }
 
 /// Ids of the page's sections in order.
