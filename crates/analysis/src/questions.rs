@@ -1,7 +1,7 @@
 //! The table of questions, in the order of a report's sections. Findings stand in the order of their kinds
 //! (`threadwise_document::FindingKind::part`), those of one part in the order of this table.
 
-use crate::diagnostics::{Found, clock, halves, neighbours, order, settling};
+use crate::diagnostics::{Found, clock, first_block, halves, neighbours, order, settling};
 use crate::findings::{looks, machine, trust, versions};
 use crate::kinds::{self, indexes};
 use crate::looks::words::windows;
@@ -18,7 +18,7 @@ use threadwise_document::finding::in_order;
 use threadwise_document::{Prose, Section};
 use threadwise_study::Study;
 
-const QUESTIONS: [Question; 32] = [
+const QUESTIONS: [Question; 33] = [
     Question { findings: validity, ..Question::new("validity") },
     Question { findings: |facts| advice::findings(&advice::advice(facts)), ..Question::new("advice") },
     Question {
@@ -54,6 +54,7 @@ const QUESTIONS: [Question; 32] = [
     order::CARRY_OVER,
     halves::HALVES,
     settling::SETTLING,
+    first_block::FIRST_BLOCK,
     indexes::LOCK_GAINS,
     Question {
         findings: long_windows::findings,

@@ -2,6 +2,7 @@
 //! Each is a file with its observations, its family, what is said of the answer and from which result on.
 
 pub mod clock;
+pub mod first_block;
 mod found;
 pub mod halves;
 pub(crate) mod neighbours;

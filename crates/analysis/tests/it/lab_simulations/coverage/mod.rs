@@ -13,6 +13,7 @@ mod choose;
 mod compare;
 mod drift;
 mod external_arms;
+mod first_block;
 mod fleet;
 mod guess;
 mod halves;
