@@ -222,6 +222,15 @@ fn is_identity(name: &str, value: &Value) -> bool {
     IDENTITY.contains(&name) && !value.is_null()
 }
 
+/// An estimate with what else its object says of it.
+#[derive(Deserialize)]
+struct Object {
+    #[serde(flatten)]
+    numbers: Numbers,
+    #[serde(flatten)]
+    place: Map<String, Value>,
+}
+
 /// An estimate from its fields and the names around it.
 fn estimate(
     family: &str,
@@ -229,51 +238,22 @@ fn estimate(
     scalars: Map<String, Value>,
     around: &Map<String, Value>,
 ) -> Option<StudyEstimate> {
+    let Object { numbers, place: named } = serde_json::from_value(Value::Object(scalars)).ok()?;
     let mut place = around.clone();
-    let (numbers, scalars): (Map<_, _>, Map<_, _>) =
-        scalars.into_iter().partition(|(name, _)| name == "mean" || NUMBERS.contains(&name.as_str()));
-    place.extend(scalars.into_iter().filter(|(_, value)| !value.is_null()));
-    let mut text = |name: &str| match place.remove(name) {
-        Some(Value::String(text)) => Some(text),
-        other => {
-            place.extend(other.map(|other| (name.to_owned(), other)));
-            None
-        }
-    };
+    place.extend(named.into_iter().filter(|(_, value)| !value.is_null()));
+    let mut text = |name: &str| place.remove(name)?.as_str().map(str::to_owned);
     let (metric, treatment, baseline) = (text("metric"), text("treatment"), text("baseline"));
     let last = figure.rsplit('.').next().filter(|last| !last.is_empty());
-    let metric = metric.unwrap_or_else(|| last.unwrap_or(family).to_owned());
-    let numbers = serde_json::from_value(Value::Object(numbers)).ok()?;
     Some(StudyEstimate {
         family: family.to_owned(),
         figure: figure.to_owned(),
-        metric,
+        metric: metric.unwrap_or_else(|| last.unwrap_or(family).to_owned()),
         treatment,
         baseline,
         place,
         numbers,
     })
 }
-
-/// Names of [`Numbers`].
-const NUMBERS: [&str; 16] = [
-    "value",
-    "low",
-    "high",
-    "unit",
-    "level",
-    "adjusted_low",
-    "adjusted_high",
-    "p",
-    "adjusted_p",
-    "judged_together",
-    "blocks",
-    "correlation",
-    "margin",
-    "floor",
-    "answer",
-    "direction",
-];
 
 /// The analysis of a study as a tree, with what only the raw runs tell.
 fn tree(facts: &Facts<'_>) -> Value {
