@@ -16,7 +16,7 @@ use threadwise_study::Study;
 /// One estimate of a study.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct StudyEstimate {
-    /// The question that it belongs to, such as `estimates`, `treatments` or `queries`.
+    /// The question that it belongs to, such as `comparisons`, `treatments` or `queries`.
     pub family: String,
     /// Its place in the answer to that question, such as `treatments.queries.speed`; empty at its top.
     pub figure: String,

@@ -35,8 +35,9 @@ use threadwise_machine::Pin;
 use threadwise_published::Published;
 use threadwise_study::{Design, Options, Quota, Role, Treatment, Workload};
 
-/// A report.
+/// The report of a study.
 #[derive(Serialize, JsonSchema)]
+#[schemars(title = "threadwise report, version 1")]
 pub struct Report<'a> {
     /// Version of this form, 1.
     version: u32,

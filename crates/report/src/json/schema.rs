@@ -36,6 +36,11 @@ pub fn report() -> String {
     for (name, schema) in ANSWERS {
         details["properties"][name] = schema(&mut generator).to_value();
     }
+    details["description"] = "Answers, counts and texts that have no interval, by question.".into();
+    // These are beside the details, or in them by the names of their questions.
+    for moved in ["blocks", "diagnostics", "excluded_blocks"] {
+        details["properties"].as_object_mut().and_then(|properties| properties.remove(moved));
+    }
     // Answers to questions that are put to every study, by name.
     details["additionalProperties"] = generator.subschema_for::<Found>().to_value();
     let mut schema = generator.into_root_schema_for::<Report<'_>>().to_value();
