@@ -5,6 +5,8 @@
 //! kernel `Documentation/admin-guide/cputopology.rst`, `Documentation/ABI/testing/sysfs-devices-system-cpu`
 //! (`smt/control`), `Documentation/admin-guide/pm/cpufreq.rst`.
 
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 
@@ -49,7 +51,8 @@ impl FromStr for SmtWay {
 }
 
 /// The machine state that a treatment needs. What it does not name is left as found.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
+#[serde(try_from = "BTreeMap<String, String>", into = "BTreeMap<String, String>")]
 pub struct Arm {
     /// How SMT is taken away.
     pub smt: SmtWay,
@@ -87,6 +90,23 @@ impl Arm {
             }
         }
         Ok(())
+    }
+}
+
+impl TryFrom<BTreeMap<String, String>> for Arm {
+    type Error = String;
+
+    /// Of the levels by factor; an unknown one comes from a newer program.
+    fn try_from(levels: BTreeMap<String, String>) -> Result<Self, String> {
+        let mut arm = Self::default();
+        levels.iter().try_for_each(|(factor, level)| arm.set(factor, level))?;
+        Ok(arm)
+    }
+}
+
+impl From<Arm> for BTreeMap<String, String> {
+    fn from(arm: Arm) -> Self {
+        arm.levels().map(|(factor, level)| (factor.to_owned(), level)).collect()
     }
 }
 

@@ -7,6 +7,7 @@
 use crate::boot::smt_word;
 use crate::plan::stream::{Purpose, random};
 use rand::Rng;
+use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use threadwise_machine::BootFacts;
 
@@ -20,7 +21,8 @@ pub const MOST_BLOCKS: u32 = 1000;
 pub const MOST_NAME: usize = 40;
 
 /// The external arms of a study.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct External {
     /// Names of the arms. The others are compared with the first.
     pub arms: Vec<String>,
@@ -41,7 +43,8 @@ pub struct External {
 }
 
 /// The machine state that an arm requires. `None` is not checked.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Expect {
     /// Whether SMT is on.
     pub smt: Option<bool>,
@@ -72,7 +75,33 @@ pub(crate) fn order(arms: usize, boots: u32, seed: u64) -> Vec<usize> {
     there_and_back.into_iter().cycle().take(boots as usize).collect()
 }
 
+/// What is wrong with the name of an arm.
+pub(crate) fn name_fault(name: &str) -> Option<String> {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    let is_right = (1..=MOST_NAME).contains(&name.len()) && name.chars().all(is_plain);
+    (!is_right).then(|| {
+        format!(
+            "arm '{}' is not 1 to {MOST_NAME} letters, digits, '-', '_' and '.'",
+            name.escape_debug().take(2 * MOST_NAME).collect::<String>()
+        )
+    })
+}
+
 impl External {
+    /// Whether it lies within the limits of a definition, for a study of this many treatments: a stored study may have
+    /// any numbers.
+    pub(crate) fn is_valid(&self, treatments: usize) -> bool {
+        let arms = &self.arms;
+        (ARMS.0..=ARMS.1).contains(&arms.len())
+            && arms.iter().all(|arm| name_fault(arm).is_none())
+            && arms.iter().collect::<BTreeSet<_>>().len() == arms.len()
+            && (arms.len() as u32..=MOST_BOOTS).contains(&self.boots)
+            && (1..=MOST_BLOCKS).contains(&self.blocks)
+            && self.expect.keys().chain(self.switch.keys()).all(|arm| arms.contains(arm))
+            && self.switch.values().all(|words| !words.is_empty())
+            && self.treatments as usize == treatments
+    }
+
     /// Blocks of all boots.
     pub fn all_blocks(&self) -> u32 {
         self.boots.saturating_mul(self.blocks)

@@ -30,7 +30,7 @@ mod rows;
 mod seat;
 mod sites;
 mod sweep;
-mod text;
+pub(crate) mod text;
 mod values;
 mod versions;
 

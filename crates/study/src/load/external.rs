@@ -1,9 +1,8 @@
-//! `[external]`: externally switched arms, from the file and in the text of a resolved study.
+//! `[external]`: externally switched arms.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
-use serde::Deserialize;
-use toml::{Spanned, Table, Value};
+use toml::Spanned;
 
 use super::error::{LoadError, Source};
 use super::file::StudyFile;
@@ -13,7 +12,7 @@ use super::raw::{RawExpect, RawExternal, RawStudy, RawTreatment, converted};
 use super::seat::Seat;
 use super::values;
 use crate::arm::FACTORS;
-use crate::external::{ARMS, Expect, External, MOST_BLOCKS, MOST_BOOTS, MOST_NAME};
+use crate::external::{ARMS, Expect, External, MOST_BLOCKS, MOST_BOOTS, name_fault};
 use crate::study::Stopping;
 use crate::{Instance, Role, Study};
 
@@ -74,17 +73,6 @@ fn arms(external: &RawExternal, source: &Source) -> Result<(), LoadError> {
         }
     }
     Ok(())
-}
-
-fn name_fault(name: &str) -> Option<String> {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
-    let is_right = (1..=MOST_NAME).contains(&name.len()) && name.chars().all(is_plain);
-    (!is_right).then(|| {
-        format!(
-            "arm '{}' is not 1 to {MOST_NAME} letters, digits, '-', '_' and '.'",
-            name.escape_debug().take(2 * MOST_NAME).collect::<String>()
-        )
-    })
 }
 
 fn known(arm: &Spanned<String>, external: &RawExternal, source: &Source) -> Result<(), LoadError> {
@@ -230,79 +218,4 @@ pub(super) fn settle(study: &mut Study, file: &StudyFile) {
     };
     study.design.stopping = Stopping::Blocks { blocks: external.all_blocks() };
     study.external = Some(external);
-}
-
-/// Reads the arms in the text of a resolved study.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct ExternalText {
-    arms: Vec<String>,
-    boots: u32,
-    blocks: u32,
-    expect: BTreeMap<String, ExpectText>,
-    switch: BTreeMap<String, Vec<String>>,
-    session_per_cpu: BTreeSet<String>,
-    optional: BTreeSet<String>,
-    treatments: u32,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct ExpectText {
-    smt: Option<bool>,
-    kernel: Option<String>,
-    cpus: Option<u32>,
-}
-
-/// The arms as a table; [`from_text`] reads it back.
-pub(super) fn to_table(external: &External) -> Value {
-    let list = |texts: &mut dyn Iterator<Item = &String>| {
-        Value::Array(texts.map(|text| Value::String(text.clone())).collect())
-    };
-    let count = |count: u32| Value::Integer(i64::from(count));
-    let expect = |one: &Expect| {
-        let entries = [
-            ("smt", one.smt.map(Value::Boolean)),
-            ("kernel", one.kernel.clone().map(Value::String)),
-            ("cpus", one.cpus.map(count)),
-        ];
-        let known = entries.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?)));
-        Value::Table(known.collect())
-    };
-    let expects: Table = external.expect.iter().map(|(arm, one)| (arm.clone(), expect(one))).collect();
-    let switches: Table =
-        external.switch.iter().map(|(arm, words)| (arm.clone(), list(&mut words.iter()))).collect();
-    let entries = [
-        ("arms", list(&mut external.arms.iter())),
-        ("boots", count(external.boots)),
-        ("blocks", count(external.blocks)),
-        ("expect", Value::Table(expects)),
-        ("switch", Value::Table(switches)),
-        ("session_per_cpu", list(&mut external.session_per_cpu.iter())),
-        ("optional", list(&mut external.optional.iter())),
-        ("treatments", count(external.treatments)),
-    ];
-    Value::Table(entries.into_iter().map(|(key, value)| (key.to_owned(), value)).collect())
-}
-
-/// The arms of a text, within the limits of a definition: a stored study may have any numbers.
-pub(super) fn from_text(read: ExternalText, treatments: usize) -> Result<External, String> {
-    let ExternalText { arms, boots, blocks, expect, switch, session_per_cpu, optional, treatments: slots } =
-        read;
-    let is_arm = |name: &String| arms.contains(name);
-    let are_right = (ARMS.0..=ARMS.1).contains(&arms.len())
-        && arms.iter().all(|arm| name_fault(arm).is_none())
-        && arms.iter().collect::<BTreeSet<_>>().len() == arms.len()
-        && (arms.len() as u32..=MOST_BOOTS).contains(&boots)
-        && (1..=MOST_BLOCKS).contains(&blocks)
-        && expect.keys().all(is_arm)
-        && switch.keys().all(is_arm)
-        && switch.values().all(|words| !words.is_empty())
-        && slots as usize == treatments;
-    if !are_right {
-        return Err("external: invalid arms, boots or blocks".to_owned());
-    }
-    let of_arm = |text: ExpectText| Expect { smt: text.smt, kernel: text.kernel, cpus: text.cpus };
-    let expect = expect.into_iter().map(|(arm, text)| (arm, of_arm(text))).collect();
-    Ok(External { arms, boots, blocks, expect, switch, session_per_cpu, optional, treatments: slots })
 }
