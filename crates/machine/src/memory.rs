@@ -6,7 +6,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::placement::parse::indices;
 use crate::topology::NumaNode;
@@ -16,8 +16,8 @@ use crate::{CpuSet, PlacementError, Topology};
 const ALLOWED: &str = "local, remote, interleave, and NUMA nodes such as 0 or 0-1,3";
 
 /// Where a treatment's memory should be, not yet bound to a machine.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+#[serde(into = "String")]
 pub enum Memory {
     /// No policy is set: a page is on the node of the logical CPU that touches it first, and every
     /// session touches its own data first.
@@ -85,11 +85,9 @@ impl FromStr for Memory {
     }
 }
 
-impl TryFrom<String> for Memory {
-    type Error = PlacementError;
-
-    fn try_from(text: String) -> Result<Self, PlacementError> {
-        text.parse()
+impl<'de> Deserialize<'de> for Memory {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        crate::text::parsed(deserializer)
     }
 }
 

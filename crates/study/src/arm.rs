@@ -83,7 +83,11 @@ impl Arm {
     pub(crate) fn set(&mut self, factor: &str, level: &str) -> Result<(), String> {
         match factor {
             "smt" => self.smt = level.parse()?,
-            "turbo" => self.turbo = Some(on_or_off(level)?),
+            "turbo" => {
+                self.turbo = Some(
+                    on_or_off(level).ok_or_else(|| format!("turbo is '{level}'; on and off are allowed"))?,
+                )
+            }
             "governor" => self.governor = Some(governor(level)?),
             _ => {
                 return Err(format!("'{}' is not an arm; {} are", factor.escape_debug(), FACTORS.join(", ")));
@@ -113,11 +117,12 @@ impl From<Arm> for BTreeMap<String, String> {
 /// Factors of a study that are arms, not options of the workload.
 pub const FACTORS: [&str; 3] = ["smt", "turbo", "governor"];
 
-fn on_or_off(level: &str) -> Result<bool, String> {
-    match level {
-        "on" => Ok(true),
-        "off" => Ok(false),
-        _ => Err(format!("turbo is '{level}'; on and off are allowed")),
+/// The meaning of `on` and `off`.
+pub(crate) fn on_or_off(word: &str) -> Option<bool> {
+    match word {
+        "on" => Some(true),
+        "off" => Some(false),
+        _ => None,
     }
 }
 

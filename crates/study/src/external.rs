@@ -4,11 +4,14 @@
 //! Arms take turns as A B B A, so that a steady drift from boot to boot affects all equally; the first arm is drawn
 //! (Montgomery, *Design and Analysis of Experiments*, ch. 4; Kalibera and Jones, ISMM 2013, for the boot as the unit).
 
+use crate::OptionValue;
 use crate::boot::smt_word;
 use crate::plan::stream::{Purpose, random};
 use rand::Rng;
-use serde::{Deserialize, Serialize};
+use schemars::JsonSchema;
+use serde::{Deserialize, Deserializer, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 use threadwise_machine::BootFacts;
 
 /// Minimum and maximum number of arms of a study.
@@ -43,14 +46,18 @@ pub struct External {
 }
 
 /// The machine state that an arm requires. `None` is not checked.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Expect {
-    /// Whether SMT is on.
+    /// Whether SMT is on: `on` or `off`; result files have `true` or `false`.
+    #[serde(default, deserialize_with = "on_or_off")]
+    #[schemars(with = "Option<String>", extend("enum" = ["on", "off"]))]
     pub smt: Option<bool>,
     /// Kernel release or its prefix: `6.1` for 6.1.0-28.
+    #[schemars(regex(pattern = r"\S"))]
     pub kernel: Option<String>,
     /// Number of online logical CPUs.
+    #[schemars(range(min = 1, max = 4_294_967_295_u32))]
     pub cpus: Option<u32>,
 }
 
@@ -123,6 +130,19 @@ impl External {
     /// Requirements of an arm that are not met, one line each.
     pub fn unmet(&self, arm: &str, facts: &BootFacts) -> Vec<String> {
         self.expect.get(arm).map_or_else(Vec::new, |expect| expect.unmet(facts))
+    }
+}
+
+fn on_or_off<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<bool>, D::Error> {
+    let fault = |word: &dyn fmt::Display| {
+        serde::de::Error::custom(format!("smt is '{word}'; on and off are allowed"))
+    };
+    match OptionValue::deserialize(deserializer)? {
+        OptionValue::Flag(is_on) => Ok(Some(is_on)),
+        OptionValue::Text(word) => {
+            crate::arm::on_or_off(&word).map(Some).ok_or_else(|| fault(&word.escape_debug()))
+        }
+        other => Err(fault(&other)),
     }
 }
 

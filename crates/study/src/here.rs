@@ -56,10 +56,8 @@ fn placed(
     topology: &Topology,
 ) -> Result<Result<Treatment, String>, PlanError> {
     let follows = study.external.as_ref().is_some_and(|all| all.session_per_cpu.contains(&treatment.name));
-    let sessions = match default_sessions(&treatment.placement, topology) {
-        Ok(sessions) if follows => sessions,
-        _ => treatment.sessions,
-    };
+    let usual = |placement: Placement| default_sessions(&placement, topology).ok().filter(|_| follows);
+    let sessions = treatment.placement.parse().ok().and_then(usual).unwrap_or(treatment.sessions);
     let found = Treatment { sessions, ..treatment.clone() };
     let alone = Study { treatments: vec![found.clone()], ..study.clone() };
     match plan_block(&alone, topology, 0) {

@@ -3,49 +3,37 @@
 //!
 //! [`StudyFile::resolve`] expands a study definition (docs/STUDY.md) for a topology: one treatment per placement and
 //! combination of factor levels, the data sized to the machine's caches, and what the machine cannot do listed in
-//! [`Study::left_out`]. Only this module and its children use serde in this crate.
+//! [`Study::left_out`].
 
-mod arms;
-mod asked;
-mod assemble;
+mod axis;
 mod budget;
+mod candidate;
 mod check;
 mod comparisons;
 mod data;
-mod dop;
-mod error;
+mod definition;
 mod expand;
 mod external;
 mod factors;
-mod file;
 mod index;
-mod jobs;
 mod long;
 mod overrides;
-mod parse;
-mod policy;
 mod quota;
-mod raw;
 mod rows;
-mod seat;
-mod sites;
-mod sweep;
+mod source;
 pub(crate) mod text;
-mod values;
 mod versions;
 
 use threadwise_machine::Topology;
 
 use crate::{OptionValue, Study};
 
-pub use assemble::MAX_TREATMENTS;
-pub use error::LoadError;
-pub use file::StudyFile;
+pub(crate) use candidate::default_sessions;
+pub use definition::{FILE_VERSION, MAX_SESSIONS, schema};
+pub use expand::MAX_TREATMENTS;
 pub use overrides::Overrides;
-pub use raw::FILE_VERSION;
-pub(crate) use seat::default_sessions;
+pub use source::{LoadError, StudyFile};
 pub use text::{from_toml, to_toml};
-pub use values::MAX_SESSIONS;
 
 impl StudyFile {
     /// Resolves the study for a machine.

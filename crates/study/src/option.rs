@@ -9,7 +9,7 @@ pub type Options = BTreeMap<String, OptionValue>;
 
 /// One option's value.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(untagged)]
+#[serde(untagged, expecting = "a text, a number, true or false is needed")]
 pub enum OptionValue {
     /// Text, such as `l2`.
     Text(String),

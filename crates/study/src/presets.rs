@@ -112,9 +112,6 @@ const PRESETS: [(&str, &str, &str); 21] = [
 /// Name of the default study of `threadwise run`.
 pub const DEFAULT: &str = PRESETS[0].0;
 
-/// JSON schema (draft 7) of study definitions, for editors.
-pub const SCHEMA: &str = include_str!("../../../studies/study.schema.json");
-
 /// Name and title of each preset, the default first.
 pub fn names() -> Vec<(&'static str, &'static str)> {
     PRESETS.iter().map(|(name, title, _)| (*name, *title)).collect()

@@ -20,7 +20,10 @@ pub struct Study {
     /// Title, one line.
     pub title: String,
     /// Seed of every draw, shuffle and workload generator.
-    #[serde(with = "crate::load::text")]
+    #[serde(
+        serialize_with = "crate::load::text::as_text",
+        deserialize_with = "threadwise_machine::text::parsed"
+    )]
     pub seed: u64,
     /// Engine name, as in `--engine NAME`.
     pub engine: String,

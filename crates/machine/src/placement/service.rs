@@ -6,15 +6,15 @@
 use std::fmt;
 use std::str::FromStr;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use super::draw::package_of;
 use super::{Draw, Pin, Placement, PlacementError, Resolved, resolve};
 use crate::{CpuSet, Topology};
 
 /// Where service threads should run, not yet bound to a machine.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(into = "String")]
 pub enum Service {
     /// On the package with most sessions.
     Near,
@@ -50,11 +50,9 @@ impl FromStr for Service {
     }
 }
 
-impl TryFrom<String> for Service {
-    type Error = PlacementError;
-
-    fn try_from(text: String) -> Result<Self, PlacementError> {
-        text.parse()
+impl<'de> Deserialize<'de> for Service {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        crate::text::parsed(deserializer)
     }
 }
 

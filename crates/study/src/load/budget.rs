@@ -1,12 +1,9 @@
 //! Rounds, slices and stopping rule, from the file and the command line; the time that 8 blocks need.
 
-use toml::Spanned;
-
-use super::error::LoadError;
-use super::file::StudyFile;
+use super::definition::{Definition, DesignSection};
 use super::long;
 use super::overrides::Overrides;
-use super::raw::{RawDesign, option_value};
+use super::source::{LoadError, StudyFile};
 use crate::study::{MARGIN, MIN_BLOCKS};
 use crate::{Design, FIXED_WORK, Options, Stopping, Study, Workload, command, tpch};
 
@@ -43,14 +40,13 @@ pub(super) fn design(
     overrides: &Overrides,
     engine_options: &Options,
 ) -> Result<Design, LoadError> {
-    let raw = &file.raw.design;
-    let number =
-        |value: &Option<Spanned<f64>>, default: f64| value.as_ref().map_or(default, |found| *found.get_ref());
+    let written = &file.definition.design;
     check_ranges(overrides)?;
     let nanoseconds = |ms: f64| (ms * 1e6).round() as u64;
     // The file's slices are for timed windows. If the command line fixes the work instead, a round is one whole run,
     // and the slice its time limit.
-    let in_file = file.raw.options.contains_key(FIXED_WORK) || file.raw.factors.contains_key(FIXED_WORK);
+    let Definition { options, factors, .. } = &file.definition;
+    let in_file = options.contains_key(FIXED_WORK) || factors.contains_key(FIXED_WORK);
     let queries = query_rounds(file, overrides);
     let is_command = file.workload().runs_whole();
     let fixed = in_file || is_command || overrides.options.contains_key(FIXED_WORK) || queries.is_some();
@@ -61,7 +57,7 @@ pub(super) fn design(
     if in_turns && overrides.rounds.is_some_and(|rounds| rounds > 1) {
         let why = "the server is bound for whole runs, one of each treatment in every block: give --blocks for more \
                    of them, or --engine-option affinity=keep for slices on a server that is not bound";
-        return Err(LoadError::Override { option: "--rounds".to_owned(), why: why.to_owned() });
+        return Err(LoadError::option("--rounds", why));
     }
     let (rounds, slice_ms, rewarm_ms) = match queries {
         // The engine enforces the time limit of each treatment's command.
@@ -73,18 +69,18 @@ pub(super) fn design(
         None if overrides.engine_properties.simulated => (20, 50.0, Some(FIXED_REWARM_MS)),
         None => (20, 50.0, None),
     };
-    let defaults = RawDesign::default();
-    let shape = if (fixed || in_turns) && !in_file { &defaults } else { raw };
-    let asked = overrides.rounds.or(shape.rounds.as_ref().map(|rounds| *rounds.get_ref()));
+    let defaults = DesignSection::default();
+    let shape = if (fixed || in_turns) && !in_file { &defaults } else { written };
+    let asked = overrides.rounds.or(shape.rounds);
     // For queries, requested rounds are passes through all of them.
     let passes = queries.unwrap_or(1);
     let design = Design {
         rounds: asked.map_or(rounds, |asked| asked.saturating_mul(passes)),
-        slice_ns: nanoseconds(overrides.slice_ms.unwrap_or_else(|| number(&shape.slice_ms, slice_ms))),
-        rewarm_ns: asked_rewarm_ms(shape, overrides).or(rewarm_ms).map(nanoseconds),
+        slice_ns: nanoseconds(overrides.slice_ms.or(shape.slice_ms).unwrap_or(slice_ms)),
+        rewarm_ns: overrides.rewarm_ms.or(shape.rewarm_ms).or(rewarm_ms).map(nanoseconds),
         stopping: stopping(file, overrides),
-        level: number(&raw.level, 0.95),
-        margin: overrides.margin.unwrap_or_else(|| number(&raw.margin, MARGIN)),
+        level: written.level.unwrap_or(0.95),
+        margin: overrides.margin.or(written.margin).unwrap_or(MARGIN),
         long_windows: None,
     };
     if queries.is_none() {
@@ -95,98 +91,72 @@ pub(super) fn design(
 
 /// Refuses invalid times and numbers of the command line.
 fn check_ranges(overrides: &Overrides) -> Result<(), LoadError> {
-    let refused = |option: &str, why: String| Err(LoadError::Override { option: option.to_owned(), why });
-    match (overrides.rounds, overrides.slice_ms, overrides.budget_s, overrides.until) {
-        (Some(rounds), ..) if !(1..=100_000).contains(&rounds) => {
-            return refused("--rounds", format!("{rounds} rounds; 1 to 100000 are allowed"));
+    let Overrides { rounds, slice_ms, rewarm_ms, budget_s, until, blocks, .. } = overrides;
+    let until = until.map(|share| share * 100.0);
+    let given = [
+        ("--rounds", rounds.map(f64::from), 1.0..=100_000.0, " rounds; 1 to 100000 are allowed"),
+        ("--slice", *slice_ms, 1.0..=3_600_000.0, " ms; 1 ms to 1 h is allowed"),
+        ("--rewarm", *rewarm_ms, 0.0..=60_000.0, " ms; 0 to 60 s is allowed"),
+        ("--budget", *budget_s, 0.1..=31_536_000.0, " s; 0.1 s to a year is allowed"),
+        ("--until", until, 0.01..=90.0, "%; 0.01% to 90% is allowed"),
+        ("--blocks", blocks.map(f64::from), 1.0..=100_000.0, " blocks; 1 to 100000 are allowed"),
+    ];
+    for (option, value, allowed, words) in given {
+        if let Some(value) = value.filter(|value| !allowed.contains(value)) {
+            return Err(LoadError::option(option, format!("{value}{words}")));
         }
-        (_, Some(ms), ..) if !(1.0..=3_600_000.0).contains(&ms) => {
-            return refused("--slice", format!("{ms} ms; 1 ms to 1 h is allowed"));
-        }
-        _ if overrides.rewarm_ms.is_some_and(|ms| !(0.0..=60_000.0).contains(&ms)) => {
-            let ms = overrides.rewarm_ms.unwrap_or_default();
-            return refused("--rewarm", format!("{ms} ms; 0 to 60 s is allowed"));
-        }
-        (.., Some(budget), _) if !(0.1..=31_536_000.0).contains(&budget) => {
-            return refused("--budget", format!("{budget} s; 0.1 s to a year is allowed"));
-        }
-        (.., Some(until)) if !(0.0001..=0.9).contains(&until) => {
-            return refused("--until", format!("{}%; 0.01% to 90% is allowed", until * 100.0));
-        }
-        _ => {}
-    }
-    if let Some(blocks) = overrides.blocks.filter(|blocks| !(1..=100_000).contains(blocks)) {
-        return refused("--blocks", format!("{blocks} blocks; 1 to 100000 are allowed"));
     }
     Ok(())
 }
 
-/// The re-warm that the command line or the file sets, milliseconds.
-fn asked_rewarm_ms(shape: &RawDesign, overrides: &Overrides) -> Option<f64> {
-    overrides.rewarm_ms.or(shape.rewarm_ms.as_ref().map(|asked| *asked.get_ref()))
-}
-
 /// A command runs once per block; refuses settings that would cut it into slices.
 fn whole_runs(file: &StudyFile, overrides: &Overrides) -> Result<(), LoadError> {
-    let refused = |option: &str, why: String| Err(LoadError::Override { option: option.to_owned(), why });
-    let raw = &file.raw.design;
+    let DesignSection { rounds, slice_ms, .. } = file.definition.design;
     let what = if *file.workload() == Workload::Command { "a command" } else { "a work list" };
-    match (&raw.rounds, &raw.slice_ms) {
-        (Some(rounds), _) if *rounds.get_ref() != 1 => {
-            let why = format!("{what} runs once in every block: rounds must be 1");
-            return Err(file.source.at(rounds.span(), why));
-        }
-        (_, Some(slice)) => {
-            return Err(file
-                .source
-                .at(slice.span(), format!("{what} has no slices: timeout_s limits a run")));
-        }
-        _ => {}
+    if rounds.is_some_and(|rounds| rounds != 1) {
+        let why = format!("{what} runs once in every block: rounds must be 1");
+        return Err(file.source.at(&["design", "rounds"], why));
     }
-    match (overrides.rounds, overrides.slice_ms) {
-        (Some(2..), _) => {
-            refused("--rounds", format!("{what} runs once in every block; give --blocks for more runs"))
-        }
-        (_, Some(_)) => {
-            refused("--slice", format!("{what} has no slices; --set timeout_s=SECONDS limits a run"))
-        }
-        _ if overrides.rewarm_ms.is_some() => {
-            refused("--rewarm", format!("{what} has no slices to warm up for"))
-        }
-        _ => Ok(()),
+    if slice_ms.is_some() {
+        let why = format!("{what} has no slices: timeout_s limits a run");
+        return Err(file.source.at(&["design", "slice_ms"], why));
+    }
+    let given = [
+        (
+            "--rounds",
+            overrides.rounds.is_some_and(|rounds| rounds > 1),
+            "runs once in every block; give --blocks for more runs",
+        ),
+        ("--slice", overrides.slice_ms.is_some(), "has no slices; --set timeout_s=SECONDS limits a run"),
+        ("--rewarm", overrides.rewarm_ms.is_some(), "has no slices to warm up for"),
+    ];
+    match given.into_iter().find(|(_, is_given, _)| *is_given) {
+        Some((option, _, why)) => Err(LoadError::option(option, format!("{what} {why}"))),
+        None => Ok(()),
     }
 }
 
 /// Rounds of one pass through the queries, for a workload with queries.
 fn query_rounds(file: &StudyFile, overrides: &Overrides) -> Option<u32> {
-    let is_tpch = *file.workload() == Workload::Tpch;
-    let named = file
-        .raw
-        .options
-        .iter()
-        .filter_map(|(key, value)| Some((key.clone(), option_value(value.get_ref())?)));
-    let options: Options = named.chain(overrides.options.clone()).collect();
-    is_tpch.then(|| tpch::rounds(&options))
+    let mut options = file.definition.options.0.clone();
+    options.extend(overrides.options.clone());
+    (*file.workload() == Workload::Tpch).then(|| tpch::rounds(&options))
 }
 
 /// A budget of 0 seconds means "not set" until [`settle`] sees the treatments.
 fn stopping(file: &StudyFile, overrides: &Overrides) -> Stopping {
-    let raw = &file.raw.design;
-    let from_file = raw.budget_s.as_ref().map(|budget| *budget.get_ref());
+    let design = &file.definition.design;
     if let Some(blocks) = overrides.blocks {
         return Stopping::Blocks { blocks };
     }
-    let until = overrides.until.or_else(|| raw.until.as_ref().map(|until| *until.get_ref()));
-    match (until, &raw.blocks) {
+    match (overrides.until.or(design.until), design.blocks) {
         (Some(half_width), _) => {
             // A preset's budget is for a fixed number of blocks.
-            let from_file = from_file.filter(|_| !file.is_preset);
+            let from_file = design.budget_s.filter(|_| !file.is_preset);
             Stopping::Until { half_width, budget_s: overrides.budget_s.or(from_file).unwrap_or(0.0) }
         }
-        (None, Some(blocks)) if overrides.budget_s.is_none() => {
-            Stopping::Blocks { blocks: *blocks.get_ref() }
-        }
-        (None, _) => Stopping::Budget { budget_s: overrides.budget_s.or(from_file).unwrap_or(0.0) },
+        (None, Some(blocks)) if overrides.budget_s.is_none() => Stopping::Blocks { blocks },
+        (None, _) => Stopping::Budget { budget_s: overrides.budget_s.or(design.budget_s).unwrap_or(0.0) },
     }
 }
 
@@ -202,34 +172,24 @@ fn needed_s(study: &Study, blocks: u32, (factor, once_s): (f64, f64)) -> f64 {
 
 /// Refuses slices and re-warms that are too long for taking turns. A study of whole runs has one round.
 fn check_slice(design: &Design, file: &StudyFile, overrides: &Overrides) -> Result<(), LoadError> {
-    let is_long = |ns: u64| ns as f64 > MOST_SLICED_MS * 1e6;
     if design.rounds == 1 {
         return Ok(());
     }
-    let why = |what: &str, ns: u64| {
-        format!(
+    let lengths = [
+        ("a slice", "slice", Some(design.slice_ns), overrides.slice_ms),
+        ("a re-warm", "rewarm", design.rewarm_ns, overrides.rewarm_ms),
+    ];
+    for (what, key, ns, asked) in lengths {
+        let Some(ns) = ns.filter(|ns| *ns as f64 > MOST_SLICED_MS * 1e6) else { continue };
+        let why = format!(
             "{what} of {} s; at most {} s are allowed in a study of {} rounds (1 round for whole runs)",
             ns as f64 / 1e9,
             MOST_SLICED_MS / 1e3,
             design.rounds
-        )
-    };
-    let raw = &file.raw.design;
-    let at = |value: &Option<Spanned<f64>>, why: String| {
-        file.source.at(value.as_ref().map_or(0..0, Spanned::span), why)
-    };
-    if is_long(design.slice_ns) {
-        let why = why("a slice", design.slice_ns);
-        return Err(match overrides.slice_ms {
-            Some(_) => LoadError::Override { option: "--slice".to_owned(), why },
-            None => at(&raw.slice_ms, why),
-        });
-    }
-    if let Some(rewarm_ns) = design.rewarm_ns.filter(|ns| is_long(*ns)) {
-        let why = why("a re-warm", rewarm_ns);
-        return Err(match overrides.rewarm_ms {
-            Some(_) => LoadError::Override { option: "--rewarm".to_owned(), why },
-            None => at(&raw.rewarm_ms, why),
+        );
+        return Err(match asked {
+            Some(_) => LoadError::option(format!("--{key}"), why),
+            None => file.source.at(&["design", &format!("{key}_ms")], why),
         });
     }
     Ok(())
@@ -270,9 +230,9 @@ pub(super) fn settle(study: &mut Study, file: &StudyFile, overrides: &Overrides)
     }
     long::settle(study, file, overrides)?;
     let long_s = long::needed_s(study, OVERHEAD.0);
-    let design = &file.raw.design;
-    let in_file = design.budget_s.as_ref().filter(|_| !file.is_preset);
-    let asked_s = overrides.budget_s.or(in_file.map(|budget| *budget.get_ref()));
+    let design = &file.definition.design;
+    let in_file = design.budget_s.filter(|_| !file.is_preset);
+    let asked_s = overrides.budget_s.or(in_file);
     let are_rounds_asked_for = overrides.rounds.is_some() || (!file.is_preset && design.rounds.is_some());
     let is_timed = !matches!(study.design.stopping, Stopping::Blocks { .. });
     if let Some(asked_s) = asked_s.filter(|_| is_timed && !are_rounds_asked_for) {
@@ -282,10 +242,7 @@ pub(super) fn settle(study: &mut Study, file: &StudyFile, overrides: &Overrides)
     let enough_s = needed_s(study, MIN_BLOCKS, ENOUGH);
     let until_s = match study.is_fixed_work() {
         // The length of a run is unknown: the file's own budget is at least for the fewest blocks.
-        true => {
-            let own_s = design.budget_s.as_ref().map_or(DEFAULT_BUDGET_S, |budget| *budget.get_ref());
-            own_s * f64::from(UNTIL_BLOCKS / MIN_BLOCKS)
-        }
+        true => design.budget_s.unwrap_or(DEFAULT_BUDGET_S) * f64::from(UNTIL_BLOCKS / MIN_BLOCKS),
         false => needed_s(study, UNTIL_BLOCKS, ROOMY),
     };
     let (budget_s, default_s) = match &mut study.design.stopping {
@@ -312,8 +269,8 @@ pub(super) fn settle(study: &mut Study, file: &StudyFile, overrides: &Overrides)
         enough_s,
         long_s: long::needed_s(study, 1.0),
     };
-    match in_file.filter(|_| overrides.budget_s.is_none()) {
-        Some(budget) => Err(file.source.at(budget.span(), error.to_string())),
-        None => Err(error),
+    match overrides.budget_s {
+        Some(_) => Err(error),
+        None => Err(file.source.at(&["design", "budget_s"], error.to_string())),
     }
 }

@@ -9,9 +9,9 @@
 
 use threadwise_machine::Topology;
 
-use super::error::LoadError;
+use super::candidate::Group;
 use super::overrides::Overrides;
-use super::seat::Group;
+use super::source::LoadError;
 use crate::OptionValue;
 
 /// Bytes of cache lines that reading a block touches: 7.35 distinct lines of 64 bytes a row, counted
@@ -82,7 +82,7 @@ pub(super) fn size_groups(
         lines.clear();
     }
     let most_sessions =
-        groups.iter().flat_map(|group| &group.seats).map(|seat| seat.sessions).max().unwrap_or(1);
+        groups.iter().flat_map(|group| &group.candidates).map(|one| one.sessions).max().unwrap_or(1);
     let mut blocks: Vec<Option<u64>> = Vec::with_capacity(groups.len());
     for (group, explicit) in groups.iter().zip(&explicit) {
         blocks.push(explicit.or_else(|| cached_blocks(level(group)?, &caches, most_sessions, block)));
@@ -136,7 +136,7 @@ fn explicit_blocks(groups: &mut [Group], block: u64) -> Result<Vec<Option<u64>>,
         let given: Vec<&str> = SIZES.into_iter().filter(|key| group.options.contains_key(*key)).collect();
         if given.len() > 1 {
             let why = format!("{} set the size of the data: keep one of them", given.join(" and "));
-            return Err(LoadError::Override { option: given[0].to_owned(), why });
+            return Err(LoadError::option(given[0], why));
         }
         let of_factor = SIZES.iter().any(|key| group.levels.contains_key(*key));
         let mut take = |key: &str, factor: u64| match group.options.remove(key) {
@@ -261,7 +261,7 @@ fn whole(count: u64) -> OptionValue {
 }
 
 fn sessions(group: &Group) -> u64 {
-    group.seats.iter().map(|seat| u64::from(seat.sessions)).sum()
+    group.candidates.iter().map(|candidate| u64::from(candidate.sessions)).sum()
 }
 
 fn bytes(groups: &[Group], blocks: &[Option<u64>], block: u64) -> u64 {

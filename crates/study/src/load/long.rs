@@ -1,11 +1,8 @@
 //! Long windows of a study, and their number: from the file, the command line and the available time.
 
-use toml::Spanned;
-
-use super::error::LoadError;
-use super::file::StudyFile;
 use super::overrides::Overrides;
 use super::rows;
+use super::source::{LoadError, StudyFile};
 use crate::plan::long::MOST_BLOCKS;
 use crate::study::LongWindows;
 use crate::{Stopping, Study};
@@ -29,30 +26,18 @@ pub(super) fn needed_s(study: &Study, factor: f64) -> f64 {
     f64::from(blocks) * study.long_block_floor_s() * factor
 }
 
-/// The requested long windows.
-struct Asked {
-    /// Windows of each treatment; `None` for the default.
-    blocks: Option<u32>,
-    window_s: f64,
-}
-
 /// Adds long windows to the study.
 ///
 /// # Errors
 /// Long windows are requested, but the study cannot have them.
 pub(super) fn settle(study: &mut Study, file: &StudyFile, overrides: &Overrides) -> Result<(), LoadError> {
-    let raw = &file.raw.design;
-    let refused = |why: String| {
-        let in_file = raw.long_windows.as_ref().map(Spanned::span);
-        match in_file.filter(|_| overrides.long_windows.is_none()) {
-            Some(span) => file.source.at(span, format!("long_windows: {why}")),
-            None => LoadError::Override { option: "--long-windows".to_owned(), why },
-        }
+    let design = &file.definition.design;
+    let refused = |why: String| match design.long_windows.filter(|_| overrides.long_windows.is_none()) {
+        Some(_) => file.source.at(&["design", "long_windows"], format!("long_windows: {why}")),
+        None => LoadError::option("--long-windows", why),
     };
-    let window = raw.long_window_s.as_ref().map(|seconds| *seconds.get_ref());
-    let blocks = overrides.long_windows.or_else(|| raw.long_windows.as_ref().map(|count| *count.get_ref()));
-    let asked = Asked { blocks, window_s: window.unwrap_or(WINDOW_S) };
-    match asked.blocks {
+    let asked = overrides.long_windows.or(design.long_windows);
+    match asked {
         Some(0) => return Ok(()),
         // A boot has slices alone, so that all boots of an arm are alike.
         None if study.external.is_some() => return Ok(()),
@@ -61,13 +46,13 @@ pub(super) fn settle(study: &mut Study, file: &StudyFile, overrides: &Overrides)
         }
         _ => {}
     }
-    let window_ns = (asked.window_s * 1e9).round() as u64;
-    match (impossible(study, window_ns), asked.blocks) {
+    let window_ns = (design.long_window_s.unwrap_or(WINDOW_S) * 1e9).round() as u64;
+    match (impossible(study, window_ns), asked) {
         (Some(why), Some(_)) => Err(refused(why)),
         (Some(_), None) => Ok(()),
         (None, _) => {
-            give(study, &asked, window_ns);
-            if asked.blocks.is_none() {
+            give(study, asked, window_ns);
+            if asked.is_none() {
                 rows::without_long_windows(study, overrides);
             }
             Ok(())
@@ -90,7 +75,7 @@ fn impossible(study: &Study, window_ns: u64) -> Option<String> {
         .then(|| format!("windows of {long_s} s are no longer than slices of {slice_s} s"))
 }
 
-fn give(study: &mut Study, asked: &Asked, window_ns: u64) {
+fn give(study: &mut Study, asked: Option<u32>, window_ns: u64) {
     let length_s = match study.design.stopping {
         Stopping::Budget { budget_s } => budget_s,
         Stopping::Blocks { blocks } => f64::from(blocks) * study.block_floor_s(),
@@ -99,7 +84,7 @@ fn give(study: &mut Study, asked: &Asked, window_ns: u64) {
     };
     let block_s = study.treatments.len() as f64 * window_ns as f64 / 1e9;
     let usual = ((USUAL_SHARE * length_s / block_s) as u32).clamp(LEAST, MOST);
-    let blocks = match asked.blocks {
+    let blocks = match asked {
         Some(blocks) => blocks,
         None if length_s < LONG_STUDY_S => return,
         None if f64::from(LEAST) * block_s > MOST_SHARE * length_s => {

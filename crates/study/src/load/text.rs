@@ -2,13 +2,11 @@
 //! [`Study`].
 
 use std::fmt::Display;
-use std::str::FromStr;
 
-use serde::de::Error as _;
-use serde::{Deserialize, Deserializer, Serializer};
+use serde::Serializer;
 use toml::{Table, Value};
 
-use super::error::{LoadError, Source};
+use super::source::{LoadError, Source};
 use crate::engine::Properties;
 use crate::study::MARGIN;
 use crate::{Quota, Study};
@@ -34,9 +32,10 @@ pub fn to_toml(study: &Study) -> String {
 /// A text of another version or format.
 pub fn from_toml(text: &str) -> Result<Study, LoadError> {
     let source = Source { name: "stored study".to_owned(), text: text.to_owned() };
-    let refused = |why: String| source.at(0..0, why);
-    let mut table: Table = toml::from_str(text)
-        .map_err(|error: toml::de::Error| source.at(error.span().unwrap_or(0..0), error.message()))?;
+    let refused = |why: String| source.whole(why);
+    let mut table: Table = toml::from_str(text).map_err(|error: toml::de::Error| {
+        source.at_byte(error.span().map_or(0, |span| span.start), error.message())
+    })?;
     match table.remove("version") {
         Some(Value::Integer(TEXT_VERSION)) => {}
         None => return Err(refused("missing field 'version'".to_owned())),
@@ -98,14 +97,6 @@ fn fault(study: &Study) -> Option<String> {
 }
 
 /// Writes a value as text: TOML integers end at 2^63 − 1.
-pub(crate) fn serialize<T: Display, S: Serializer>(value: &T, serializer: S) -> Result<S::Ok, S::Error> {
+pub(crate) fn as_text<T: Display, S: Serializer>(value: &T, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_str(value)
-}
-
-/// Reads it back.
-pub(crate) fn deserialize<'de, T: FromStr<Err: Display>, D: Deserializer<'de>>(
-    deserializer: D,
-) -> Result<T, D::Error> {
-    let text = String::deserialize(deserializer)?;
-    text.parse().map_err(|error| D::Error::custom(format!("'{text}': {error}")))
 }

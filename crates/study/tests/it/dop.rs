@@ -155,7 +155,7 @@ fn what_cannot_be_is_refused_with_the_way_out() {
         let head = "version = 1\nname = \"x\"\nengine = \"duckdb\"\nworkload = \"tpch\"\n";
         StudyFile::parse(&format!("{head}{lines}"), "x.toml").unwrap_err().to_string()
     };
-    assert!(parse("[dop]\nplacements = [\"all\"]\nlevels = [0]\n").contains("levels of [dop]"));
+    assert!(parse("[dop]\nplacements = [\"all\"]\nlevels = [0]\n").contains("x.toml:7:10: [0] is neither"));
     assert!(parse("[dop]\nplacements = [\"none\"]\n").starts_with("x.toml:6:15"));
     assert!(
         parse("[factors]\nscale = [1, 2]\n[dop]\nplacements = [\"all\"]\n")
