@@ -1,12 +1,11 @@
 //! A study in one of its external arms: the treatments that the machine can run, and their sessions. Pure.
 
 use crate::external::Part;
-use crate::load::default_sessions;
+use crate::load::{default_sessions, occupied};
 use crate::study::MIN_BLOCKS;
 use crate::{PlanError, Role, Stopping, Study, Treatment, plan_block};
 use std::collections::BTreeSet;
-use threadwise_machine::placement::{self, Resolved};
-use threadwise_machine::{CpuSet, Draw, Placement, PlacementError, Topology};
+use threadwise_machine::{Draw, Placement, PlacementError, Topology};
 
 /// A study as one machine runs it in one of its arms.
 #[derive(Debug, Clone, PartialEq)]
@@ -79,12 +78,8 @@ fn twin(
     (topology, draws): (&Topology, &[Draw]),
 ) -> Option<String> {
     study.external.as_ref().filter(|external| external.optional.contains(&found.name))?;
-    let occupied = |treatment: &Treatment, draw: &Draw| -> Option<Vec<CpuSet>> {
-        let parsed: Placement = treatment.placement.parse().ok()?;
-        let Resolved { mut sessions, .. } =
-            placement::resolve(&parsed, topology, draw, treatment.sessions, treatment.pin).ok()?;
-        sessions.sort_unstable();
-        Some(sessions)
+    let occupied = |treatment: &Treatment, draw: &Draw| {
+        occupied(&treatment.placement.parse().ok()?, treatment.sessions, treatment.pin, topology, draw)
     };
     let same = |other: &&Treatment| {
         other.role == Role::Compared

@@ -6,29 +6,26 @@
 //! [`Study::left_out`].
 
 mod axis;
-mod budget;
 mod candidate;
 mod check;
 mod comparisons;
-mod data;
 mod definition;
 mod expand;
 mod external;
 mod factors;
-mod index;
-mod long;
 mod overrides;
 mod quota;
-mod rows;
+mod sizes;
 mod source;
 pub(crate) mod text;
+mod timing;
 mod versions;
 
 use threadwise_machine::Topology;
 
 use crate::{OptionValue, Study};
 
-pub(crate) use candidate::default_sessions;
+pub(crate) use candidate::{default_sessions, occupied};
 pub use definition::{FILE_VERSION, MAX_SESSIONS, schema};
 pub use expand::MAX_TREATMENTS;
 pub use overrides::Overrides;
@@ -43,8 +40,8 @@ impl StudyFile {
     /// small for 8 blocks, data over the memory limit.
     pub fn resolve(&self, topology: &Topology, overrides: &Overrides) -> Result<Study, LoadError> {
         let mut study = expand::expand(self, topology, overrides)?;
-        rows::fit(&mut study, overrides, self.is_preset);
-        index::size(&mut study, topology, overrides);
+        sizes::fit_rows(&mut study, overrides, self.is_preset);
+        sizes::size_index(&mut study, topology, overrides);
         Ok(study)
     }
 }

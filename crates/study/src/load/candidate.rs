@@ -127,6 +127,19 @@ pub(crate) fn default_sessions(placement: &Placement, topology: &Topology) -> Re
     Ok(if is_one_cpu { 2 } else { found.cpus.len() as u32 })
 }
 
+/// The logical CPUs of the sessions of a placement in a draw, in an order that does not tell sessions apart.
+pub(crate) fn occupied(
+    placement: &Placement,
+    sessions: u32,
+    pin: Pin,
+    topology: &Topology,
+    draw: &Draw,
+) -> Option<Vec<CpuSet>> {
+    let mut found = placement::resolve(placement, topology, draw, sessions, pin).ok()?.sessions;
+    found.sort_unstable();
+    Some(found)
+}
+
 /// What the machine lacks for a treatment.
 pub(super) struct Lack {
     /// `placement`, `memory` or `service`.
@@ -229,12 +242,8 @@ impl<'a> Resolver<'a> {
 
     /// Whether two treatments put equal sessions on the same logical CPUs in each of the first blocks.
     pub fn is_same(&self, one: &Candidate, other: &Candidate) -> bool {
-        let occupied = |candidate: &Candidate, draw: &Draw| -> Option<Vec<CpuSet>> {
-            let Candidate { placement, sessions, pin, .. } = candidate;
-            let found = placement::resolve(placement, self.topology, draw, *sessions, *pin).ok()?;
-            let mut sessions = found.sessions;
-            sessions.sort_unstable();
-            Some(sessions)
+        let occupied = |candidate: &Candidate, draw: &Draw| {
+            occupied(&candidate.placement, candidate.sessions, candidate.pin, self.topology, draw)
         };
         one.sessions == other.sessions
             && one.memory == other.memory

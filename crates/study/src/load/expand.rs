@@ -11,7 +11,7 @@ use super::definition::TreatmentSection;
 use super::overrides::Overrides;
 use super::quota::Reached;
 use super::source::{LoadError, StudyFile};
-use super::{budget, comparisons, data, external, factors, quota, versions};
+use super::{comparisons, external, factors, quota, sizes, timing, versions};
 use crate::instance::{DEVICE_FACTOR, ENGINE_FACTOR};
 use crate::study::MIN_BLOCKS;
 use crate::{
@@ -71,13 +71,13 @@ pub(super) fn expand(
         float_whole(&mut groups);
     }
     let engine_options = engine_options(file, overrides);
-    let design = budget::design(file, overrides, &engine_options)?;
+    let design = timing::design(file, overrides, &engine_options)?;
     let quota = quota::of_engine(overrides, &engine_options);
     let reached = quota.and_then(|quota| Reached::prepare(&mut groups, quota, file, topology, properties));
     add_metrics(&mut groups, file)?;
     if definition.workload == Workload::LogicalIo {
-        let room = data::Room::new(overrides, file.is_preset);
-        left_out.extend(data::size_groups(&mut groups, topology, properties.block_bytes, &room)?);
+        let room = sizes::Room::new(overrides, file.is_preset);
+        left_out.extend(sizes::size_groups(&mut groups, topology, properties.block_bytes, &room)?);
     }
     // Those that another external arm may have get the same data.
     groups.iter_mut().for_each(|group| group.candidates.extend(absent.clone()));
@@ -104,7 +104,7 @@ pub(super) fn expand(
         reached.fit(&mut study, overrides);
     }
     external::settle(&mut study, file);
-    budget::settle(&mut study, file, overrides)?;
+    timing::settle(&mut study, file, overrides)?;
     Ok(study)
 }
 

@@ -3,10 +3,10 @@
 
 use threadwise_machine::{Draw, Placement, Topology, placement};
 
-use super::budget;
 use super::candidate::{Candidate, Group};
 use super::overrides::Overrides;
 use super::source::StudyFile;
+use super::timing;
 use crate::engine::{Properties, URL};
 use crate::{Comparison, Options, Quota, Role, Study, Workload};
 
@@ -113,11 +113,11 @@ impl<'a> Reached<'a> {
         }
         let before_ns = self.quota.rewarm_ns(self.least_beyond);
         study.design.slice_ns = self.quota.slice_ns(study.design.slice_ns);
-        let shortest_ns = (budget::FIXED_REWARM_MS * 1e6) as u64;
+        let shortest_ns = (timing::FIXED_REWARM_MS * 1e6) as u64;
         study.design.rewarm_ns = Some(study.design.rewarm_ns.unwrap_or(shortest_ns).max(before_ns));
         let asked = study.design.rounds;
         study.design.rounds = 1;
-        let held = budget::rounds_held(study);
+        let held = timing::rounds_held(study);
         study.design.rounds = overrides.rounds.unwrap_or(asked.min(held));
     }
 }

@@ -1,18 +1,22 @@
-//! Sizes of the levels of the option `data`: inside L2, inside the LLC, beyond it.
+//! Sizes of data: levels of the option `data` of `logical-io` (inside L2, inside the LLC, beyond it), tables of `insert`,
+//! trees of `index`. All workers of a block are parked at the same time, so the data of every treatment counts. A size
+//! that the user gave is used, or refused by the memory guard.
 //!
-//! One row of `logical-io` fills one page of the engine, so a block is that much memory. All workers of a block are
-//! parked at the same time, so the data of every session of every treatment counts.
+//! One row of `logical-io` fills one page of the engine, so a block is that much memory.
 //!
 //! A cache has to hold less: a logical read touches the page's header, the row's first bytes and the engine's own
 //! bookkeeping, not the payload. Levels are sized by the measured [`TOUCHED_BYTES`]: data whose pages exceed a cache
 //! may still be touched inside it.
 
 use threadwise_machine::Topology;
+use threadwise_machine::words::bytes;
 
 use super::candidate::Group;
 use super::overrides::Overrides;
 use super::source::LoadError;
-use crate::OptionValue;
+use crate::index::{MOST_ROW_BYTES, ROWS, TOUCHED_BYTES as ROW_TOUCHED_BYTES};
+use crate::insert::{SEED_ROWS, added_bytes, seed_rows};
+use crate::{OptionValue, Study, Treatment, Workload};
 
 /// Bytes of cache lines that reading a block touches: 7.35 distinct lines of 64 bytes a row, counted
 /// with Valgrind's lackey (`--trace-mem=yes`) over one pass of 4,096 rows in SQLite, steps of 64 rows.
@@ -28,7 +32,7 @@ const SESSION_LIMIT_BYTES: u64 = 128 * MIB;
 const OUTSIDE_L2: u64 = 8;
 /// Maximum data of a session where it needs that much to exceed the LLC.
 const BEYOND_LIMIT_BYTES: u64 = 640 * MIB;
-/// A session must touch this multiple of the LLC to count as beyond it.
+/// A session must touch this multiple of the LLC to count as beyond it; the rows of an index, all together.
 const BEYOND: u64 = 2;
 /// Assumed if the system does not report an L2 size: common on x86 servers since 2017.
 const ASSUMED_L2_BYTES: u64 = MIB;
@@ -179,7 +183,7 @@ fn caches(topology: &Topology, lines: &mut Vec<String>) -> Caches {
 }
 
 /// The size of the largest last-level cache, reported or, with a line that says so, assumed.
-pub(super) fn largest_llc_bytes(topology: &Topology, lines: &mut Vec<String>) -> u64 {
+fn largest_llc_bytes(topology: &Topology, lines: &mut Vec<String>) -> u64 {
     let mut of_both = Vec::new();
     let bytes = caches(topology, &mut of_both).largest_llc;
     lines.extend(of_both.into_iter().filter(|line| line.contains("LLC")));
@@ -219,7 +223,7 @@ fn beyond_llc_blocks(
     let touching = |bytes: u64| (bytes.div_ceil(TOUCHED_BYTES) * block).next_multiple_of(MIB);
     let needed = touching(BEYOND * caches.largest_llc);
     let share = allowed_bytes
-        .map_or(u64::MAX, |allowed| allowed.saturating_sub(bytes(groups, blocks, block)) / open.max(1));
+        .map_or(u64::MAX, |allowed| allowed.saturating_sub(data_bytes(groups, blocks, block)) / open.max(1));
     let can = needed <= BEYOND_LIMIT_BYTES.min(share);
     let large = touching(OUTSIDE_L2 * caches.largest_l2).min(SESSION_LIMIT_BYTES);
     let most = if can { needed } else { large.min(share) };
@@ -264,7 +268,7 @@ fn sessions(group: &Group) -> u64 {
     group.candidates.iter().map(|candidate| u64::from(candidate.sessions)).sum()
 }
 
-fn bytes(groups: &[Group], blocks: &[Option<u64>], block: u64) -> u64 {
+fn data_bytes(groups: &[Group], blocks: &[Option<u64>], block: u64) -> u64 {
     let of_group = |(group, blocks): (&Group, &Option<u64>)| {
         sessions(group).saturating_mul(blocks.unwrap_or(0)).saturating_mul(block)
     };
@@ -273,7 +277,7 @@ fn bytes(groups: &[Group], blocks: &[Option<u64>], block: u64) -> u64 {
 
 /// Shrinks a preset's own sizes to what this machine can hold, all by the same factor, and says so.
 fn shrunk(groups: &[Group], blocks: &mut [Option<u64>], block: u64, room: &Room<'_>) -> Option<String> {
-    let (data, allowed) = (bytes(groups, blocks, block), room.allowed_bytes?);
+    let (data, allowed) = (data_bytes(groups, blocks, block), room.allowed_bytes?);
     let largest = *blocks.iter().flatten().max()?;
     if data <= allowed {
         return None;
@@ -296,7 +300,9 @@ fn shrunk(groups: &[Group], blocks: &mut [Option<u64>], block: u64, room: &Room<
 }
 
 fn fits(groups: &[Group], blocks: &[Option<u64>], block: u64, room: &Room<'_>) -> Result<(), LoadError> {
-    let (data, Some(allowed)) = (bytes(groups, blocks, block), room.allowed_bytes) else { return Ok(()) };
+    let (data, Some(allowed)) = (data_bytes(groups, blocks, block), room.allowed_bytes) else {
+        return Ok(());
+    };
     if data <= allowed {
         return Ok(());
     }
@@ -310,4 +316,109 @@ fn fits(groups: &[Group], blocks: &[Option<u64>], block: u64, room: &Room<'_>) -
 
 fn size(bytes: u64) -> String {
     if bytes >= MIB { format!("{} MiB", bytes / MIB) } else { format!("{} KiB", bytes >> 10) }
+}
+
+/// Fewest rows of a table: random keys need room between them.
+const MIN_ROWS: u64 = 1000;
+
+/// Removes default long windows whose rows do not fit in memory.
+pub(super) fn without_long_windows(study: &mut Study, overrides: &Overrides) {
+    let Some(limit) = overrides.memory_limit_bytes else { return };
+    let (added, Some(long)) = (added_in_all(study), study.design.long_windows) else { return };
+    if added > limit {
+        study.design.long_windows = None;
+        study.left_out.push(format!(
+            "long windows: rows that sessions insert in {} s may take {} of memory, and {} may be used, {}",
+            long.window_ns as f64 / 1e9,
+            bytes(added),
+            bytes(limit),
+            overrides.memory_rule
+        ));
+    }
+}
+
+/// Shrinks the tables of a preset to what this machine can hold, all by the same factor, and says so. The memory left
+/// by added rows is halved: files, or indexes and logs of an engine in memory, take the other half.
+pub(super) fn fit_rows(study: &mut Study, overrides: &Overrides, is_preset: bool) {
+    let is_asked_for = overrides.options.contains_key(SEED_ROWS);
+    let Some(limit) = overrides.memory_limit_bytes.filter(|_| is_preset && !is_asked_for) else { return };
+    if study.workload != Workload::Insert {
+        return;
+    }
+    let (seeded, allowed) = (seeded(study), limit.saturating_sub(added_in_all(study)) / 2);
+    if seeded <= allowed {
+        return;
+    }
+    let largest = study.treatments.iter().map(seed_rows).max().unwrap_or(0);
+    let fitting = |rows: u64| {
+        let exact = (u128::from(rows) * u128::from(allowed) / u128::from(seeded)) as u64;
+        // Whole thousands: reports show the number.
+        (exact / 1000 * 1000).max(MIN_ROWS)
+    };
+    for treatment in &mut study.treatments {
+        let rows = i64::try_from(fitting(seed_rows(treatment))).unwrap_or(i64::MAX);
+        treatment.options.insert(SEED_ROWS.to_owned(), OptionValue::Integer(rows));
+    }
+    study.left_out.push(format!(
+        "tables of {largest} rows: {} instead, since those of all treatments together may take {}, of {}",
+        fitting(largest),
+        bytes(allowed),
+        overrides.memory_rule
+    ));
+}
+
+fn added_in_all(study: &Study) -> u64 {
+    study.treatments.iter().map(|treatment| added_bytes(study, treatment)).fold(0, u64::saturating_add)
+}
+
+/// Memory of all seeded tables: one for a treatment where rows are in memory, otherwise a copy in the cache of each
+/// session.
+fn seeded(study: &Study) -> u64 {
+    let engine = study.properties();
+    let of_treatment = |treatment: &Treatment| {
+        let (copies, size) = match engine.row_memory_bytes {
+            0 => (u64::from(treatment.sessions), engine.row_bytes),
+            size => (1, size),
+        };
+        seed_rows(treatment).saturating_mul(copies).saturating_mul(size)
+    };
+    study.treatments.iter().map(of_treatment).fold(0, u64::saturating_add)
+}
+
+/// Default maximum of rows of an index, 256 MiB without the nodes around them: building it, once a run and treatment,
+/// takes a second or two.
+const MOST_INDEX_ROWS: u64 = 1 << 22;
+/// Sets the default rows of treatments. Says so if memory does not allow more than the LLC.
+pub(super) fn size_index(study: &mut Study, topology: &Topology, overrides: &Overrides) {
+    let is_open = study.treatments.iter().any(|treatment| !treatment.options.contains_key(ROWS));
+    if study.workload != Workload::Index || !is_open {
+        return;
+    }
+    let llc_bytes = largest_llc_bytes(topology, &mut study.left_out);
+    let allowed = overrides.memory_limit_bytes.map(|limit| limit.saturating_sub(added_in_all(study)));
+    let share = allowed.map_or(u64::MAX, |allowed| allowed / study.treatments.len() as u64 / MOST_ROW_BYTES);
+    let wanted = (BEYOND * llc_bytes / ROW_TOUCHED_BYTES).min(MOST_INDEX_ROWS);
+    // Whole thousands: reports show the number.
+    let rows = if share < wanted { share / 1000 * 1000 } else { wanted }.max(MIN_ROWS);
+    for treatment in &mut study.treatments {
+        treatment.options.entry(ROWS.to_owned()).or_insert(OptionValue::Integer(rows as i64));
+    }
+    let touched = rows * ROW_TOUCHED_BYTES;
+    if touched > llc_bytes {
+        return;
+    }
+    let why = match allowed.filter(|_| share < wanted) {
+        Some(allowed) => format!(
+            ", since those of {} treatments may take {}, of {}",
+            study.treatments.len(),
+            bytes(allowed),
+            overrides.memory_rule
+        ),
+        None => String::new(),
+    };
+    study.left_out.push(format!(
+        "an index larger than the LLC, which is reported as {}: {rows} rows, {}, instead{why} (--set {ROWS}=N for more)",
+        bytes(llc_bytes),
+        bytes(touched)
+    ));
 }
