@@ -121,12 +121,7 @@ impl Axis {
         let mut add = |kind: &str, name: String, top: &Point, under: &Point| {
             let is_known = under.name == *alone && kind != "both-threads"
                 || top.name == *alone && self.kind != Kind::Sessions;
-            let comparison = Comparison {
-                name: group.whole(&name),
-                treatment: group.whole(&top.name),
-                baseline: group.below(&under.name),
-                kind: kind.to_owned(),
-            };
+            let comparison = group.ratio(group.whole(&name), &top.name, group, &under.name, kind);
             let is_there = |other: &Comparison| {
                 other.treatment == comparison.treatment && other.baseline == comparison.baseline
             };

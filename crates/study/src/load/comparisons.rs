@@ -55,9 +55,8 @@ pub(super) fn add(
             continue;
         }
         let baseline = &group.baseline().name;
-        study.comparisons.extend(group.compared().map(|candidate| Comparison {
-            name: format!("{} : {baseline}", group.whole(&candidate.name)),
-            ..compared(group, candidate, baseline, BASELINE)
+        study.comparisons.extend(group.compared().map(|Candidate { name, .. }| {
+            group.ratio(format!("{} : {baseline}", group.whole(name)), name, group, baseline, BASELINE)
         }));
         named.extend(pairs(group));
         if let Some(axis) = axis.filter(|axis| axis.kind != super::axis::Kind::Sessions || group.has_sweep) {
@@ -92,16 +91,6 @@ pub(super) fn add(
     resolver.overrides.compares.iter().try_for_each(|text| add_asked(study, groups, text))
 }
 
-/// The comparison of a group's candidate with another one; its name is the kind.
-fn compared(group: &Group, top: &Candidate, under: &str, kind: &str) -> Comparison {
-    Comparison {
-        name: group.whole(kind),
-        treatment: group.whole(&top.name),
-        baseline: group.below(under),
-        kind: kind.to_owned(),
-    }
-}
-
 /// The comparisons of [`PAIRS`] that a group allows.
 fn pairs(group: &Group) -> impl Iterator<Item = Comparison> {
     // With two memory policies, placement and policy would both differ.
@@ -115,7 +104,8 @@ fn pairs(group: &Group) -> impl Iterator<Item = Comparison> {
     };
     PAIRS.into_iter().filter_map(move |(kind, top, under)| {
         let (top, under) = (find(top)?, find(under)?);
-        (top.sessions == under.sessions).then(|| compared(group, top, &under.name, kind))
+        (top.sessions == under.sessions)
+            .then(|| group.ratio(group.whole(kind), &top.name, group, &under.name, kind))
     })
 }
 
@@ -123,21 +113,13 @@ fn pairs(group: &Group) -> impl Iterator<Item = Comparison> {
 fn here(section: &ComparisonSection, group: &Group) -> Option<Comparison> {
     let name = |name: &String| group.aliases.get(name).unwrap_or(name).clone();
     let (top, under) = (name(&section.treatment), name(&section.baseline));
-    let (top, _) = (group.named(&top)?, group.named(&under)?);
-    (top.name != under).then(|| of_file(section, group, top, &under, ""))
+    let is_there = group.named(&top).is_some() && group.named(&under).is_some();
+    (is_there && top != under).then(|| of_file(section, group, &top, &under, ""))
 }
 
-fn of_file(
-    section: &ComparisonSection,
-    group: &Group,
-    top: &Candidate,
-    under: &str,
-    sessions: &str,
-) -> Comparison {
-    Comparison {
-        name: group.whole(&format!("{}{sessions}", section.name.0)),
-        ..compared(group, top, under, section.kind.as_deref().unwrap_or(NAMED))
-    }
+fn of_file(section: &ComparisonSection, group: &Group, top: &str, under: &str, sessions: &str) -> Comparison {
+    let name = group.whole(&format!("{}{sessions}", section.name.0));
+    group.ratio(name, top, group, under, section.kind.as_deref().unwrap_or(NAMED))
 }
 
 /// Adds a comparison of the file, or gives its name and kind to the known pair with the same sides.
@@ -203,7 +185,7 @@ fn between(
     let several = pairs.len() > 1;
     let comparison = |(top, under): (&Candidate, &Candidate)| {
         let sessions = if several { format!(" s{}", top.sessions) } else { String::new() };
-        of_file(section, group, top, &under.name, &sessions)
+        of_file(section, group, &top.name, &under.name, &sessions)
     };
     match pairs.is_empty() {
         true => Err("its sides have different numbers of sessions".to_owned()),
@@ -234,9 +216,9 @@ fn versions(group: &Group) -> Vec<Comparison> {
         all.filter(|candidate| candidate.version == Some(version)).collect()
     };
     let (first, second) = (with(NAMES[0]), with(NAMES[1]));
-    let comparison = |top: &Candidate, under: &Candidate, kind: &str| Comparison {
-        name: format!("{} : {}", group.whole(&top.name), under.name),
-        ..compared(group, top, &under.name, kind)
+    let comparison = |top: &Candidate, under: &Candidate, kind: &str| {
+        let name = format!("{} : {}", group.whole(&top.name), under.name);
+        group.ratio(name, &top.name, group, &under.name, kind)
     };
     // All studies use this name for comparisons with the baseline.
     let kind = |at: usize| if at == 0 { BASELINE } else { version::KIND };
@@ -263,11 +245,10 @@ fn between_levels(groups: &[Group], both_threads: &[String]) -> Vec<Comparison> 
             let is_there = |candidate: &&Candidate| {
                 candidate.role != Role::BaselineTwin && first.named(&candidate.name).is_some()
             };
-            found.extend(group.candidates.iter().filter(is_there).map(|candidate| Comparison {
-                name: format!("{} : {factor}={level}", group.whole(&candidate.name)),
-                treatment: group.whole(&candidate.name),
-                baseline: first.below(&candidate.name),
-                kind: kind.to_owned(),
+            let candidates = group.candidates.iter().filter(is_there);
+            found.extend(candidates.map(|Candidate { name, .. }| {
+                let whole = format!("{} : {factor}={level}", group.whole(name));
+                group.ratio(whole, name, first, name, kind)
             }));
             if factor == "smt" {
                 found.extend(against_one_thread(first, group, both_threads));
@@ -290,13 +271,8 @@ fn against_one_thread<'a>(
                 && candidate.placement.text == placement
                 && candidate.set == both.set
         })?;
-        let top = with_smt.whole(&both.name);
-        Some(Comparison {
-            name: format!("{top} : {}", without.whole(&one.name)),
-            treatment: top,
-            baseline: without.below(&one.name),
-            kind: BOTH_THREADS.to_owned(),
-        })
+        let name = format!("{} : {}", with_smt.whole(&both.name), without.whole(&one.name));
+        Some(with_smt.ratio(name, &both.name, without, &one.name, BOTH_THREADS))
     })
 }
 

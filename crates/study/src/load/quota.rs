@@ -95,12 +95,8 @@ impl<'a> Reached<'a> {
         let beyond = group.compared().filter(|one| self.is_beyond(one) && !self.is_on_whole(one));
         let pair = |candidate: &Candidate| {
             let below = self.on_whole(group, candidate)?;
-            Some(Comparison {
-                name: format!("quota {} : {}", group.whole(&candidate.name), below.name),
-                treatment: group.whole(&candidate.name),
-                baseline: vec![group.whole(&below.name)],
-                kind: "quota".to_owned(),
-            })
+            let name = format!("quota {} : {}", group.whole(&candidate.name), below.name);
+            Some(group.ratio(name, &candidate.name, group, &below.name, "quota"))
         };
         beyond.filter_map(pair).collect()
     }

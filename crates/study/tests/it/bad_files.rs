@@ -137,6 +137,18 @@ const BODIES: &[(&str, &str)] = &[
         "mine.toml:6:9: order is 'random'; spread (cores first) and packed (siblings first) are allowed",
     ),
     ("[sweep]\npast = 0.5\n", "mine.toml:6:8: past is 0.5, and 1 to 16 is allowed"),
+    ("[sweep]\npast = inf\n", "mine.toml:6:8: past is inf, and 1 to 16 is allowed"),
+    ("[design]\nlevel = nan\n[sweep]\n", "mine.toml:6:9: level is NaN, and 0.5 to 0.9999 is allowed"),
+    ("[sweep]\npin = [1]\n", "mine.toml:6:7: expected a word"),
+    (
+        "[sweep]\n[[treatment]]\nplacement = \"2c1t\"\n[[treatment]]\nplacement = \"3c1t\"\nsessions = 0\n",
+        "mine.toml:10:12: sessions is 0, and 1 to 4096 is allowed",
+    ),
+    (
+        "[options]\nmetric.tps = [1]\n[sweep]\n",
+        "mine.toml:6:1: 'metric.tps' is neither text nor a number nor true or false",
+    ),
+    ("[factors]\ndata = [[1]]\n[sweep]\n", "mine.toml:6:8: a text, a number, true or false is needed"),
     (
         "[sweep]\nsessions = 4\n",
         "mine.toml:6:12: 4 is neither \"auto\" nor a list of numbers from 1 to 4096 such as [1, 2, 4]",

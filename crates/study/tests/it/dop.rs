@@ -260,3 +260,21 @@ fn a_parallel_scan_has_degrees_on_whole_and_doubled_up_cores() {
 fn strings(words: &[&str]) -> Vec<String> {
     words.iter().map(|word| (*word).to_owned()).collect()
 }
+
+#[test]
+fn a_treatment_that_is_also_a_point_is_measured_once() {
+    let text = "version = 1\nname = \"x\"\nengine = \"duckdb\"\nworkload = \"tpch\"\n[baseline]\n\
+                placement = \"1c1t\"\nset = { dop = 1 }\n[[treatment]]\nname = \"whole\"\nplacement = \"all\"\n\
+                set = { dop = 2 }\n[dop]\nplacements = [\"all\"]\nlevels = [1, 2]\n";
+    let file = StudyFile::parse(text, "x.toml").unwrap();
+    let study = file.resolve(&small_guest(), &Overrides::default()).unwrap();
+    let names: Vec<&str> = study.treatments.iter().map(|treatment| treatment.name.as_str()).collect();
+    assert_eq!(names, ["alone", "alone'", "whole", "all d1"]);
+    let steps: Vec<&str> = study
+        .comparisons
+        .iter()
+        .filter(|one| one.kind == "dop-step" && one.baseline == ["all d1"])
+        .map(|one| one.treatment.as_str())
+        .collect();
+    assert_eq!(steps, ["whole"]);
+}
