@@ -27,6 +27,9 @@ pub const MAX_SESSIONS: u32 = 4096;
 /// Highest allowed DOP: the maximum of logical CPUs of a worker, more than any machine has.
 pub(super) const MAX_DOP: u32 = 4096;
 
+/// The default of `pin`, for the schema.
+const PIN_DEFAULT: &str = "`each`; of `tpch`, `parallel-scan` and `worklist` always `set`";
+
 /// Default name of the baseline.
 const ALONE: &str = "alone";
 
@@ -34,7 +37,18 @@ const ALONE: &str = "alone";
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(title = "threadwise study definition, version 1")]
-#[schemars(extend("anyOf" = [{"required": ["treatment"], "properties": {"treatment": {"minItems": 1}}}, {"required": ["sweep"]}, {"required": ["dop"]}, {"required": ["jobs"]}], "allOf" = [{"if": {"required": ["dop"]}, "then": {"properties": {"workload": {"enum": ["tpch", "parallel-scan"]}}}}, {"if": {"required": ["jobs"]}, "then": {"properties": {"workload": {"const": "worklist"}}, "not": {"required": ["sweep"]}}}]))]
+#[schemars(extend(
+    "anyOf" = [
+        {"required": ["treatment"], "properties": {"treatment": {"minItems": 1}}},
+        {"required": ["sweep"]},
+        {"required": ["dop"]},
+        {"required": ["jobs"]},
+    ],
+    "allOf" = [
+        {"if": {"required": ["dop"]}, "then": {"properties": {"workload": {"enum": ["tpch", "parallel-scan"]}}}},
+        {"if": {"required": ["jobs"]}, "then": {"properties": {"workload": {"const": "worklist"}}, "not": {"required": ["sweep"]}}},
+    ],
+))]
 pub(super) struct Definition {
     /// Version of this form.
     #[serde(rename = "version")]
@@ -67,7 +81,16 @@ pub(super) struct Definition {
     /// Options with several levels, the arms `smt`, `turbo` and `governor` (below), and instances of the engine
     /// (below): every treatment runs under every combination of them, each with a baseline of its own.
     #[serde(default)]
-    #[schemars(extend("additionalProperties" = {"type": "array", "minItems": 1, "uniqueItems": true, "items": {"type": ["string", "number", "boolean"]}}, "default" = {}, "examples" = [{"data": ["l2", "memory"]}]))]
+    #[schemars(extend(
+        "additionalProperties" = {
+            "type": "array",
+            "minItems": 1,
+            "uniqueItems": true,
+            "items": {"type": ["string", "number", "boolean"]},
+        },
+        "default" = {},
+        "examples" = [{"data": ["l2", "memory"]}],
+    ))]
     pub factors: BTreeMap<String, Vec<OptionValue>>,
     /// How it is measured: slices, blocks, when to stop.
     #[serde(default)]
@@ -99,7 +122,9 @@ pub(super) struct Definition {
 /// `[design]`.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-#[schemars(extend("allOf" = [{"not": {"required": ["blocks", "budget_s"]}}, {"not": {"required": ["blocks", "until"]}}]))]
+#[schemars(extend(
+    "allOf" = [{"not": {"required": ["blocks", "budget_s"]}}, {"not": {"required": ["blocks", "until"]}}],
+))]
 pub(super) struct DesignSection {
     /// Rounds of a block; in each round every treatment has one slice. Where only a budget is given that does not
     /// hold 8 blocks, fewer, at least 4. With a fixed amount of work (`rows_per_session`) 1, of `command` and
@@ -123,18 +148,24 @@ pub(super) struct DesignSection {
     #[schemars(range(min = 0.0001, max = 0.5), extend("default" = 0.03, "examples" = [0.05]))]
     pub margin: Option<f64>,
     /// Seconds for the whole study; blocks are added until it is used. `--budget` comes before it.
-    #[schemars(range(min = 0.1, max = 31536000), extend("x-default" = "90, or what 8 blocks need", "examples" = [90]))]
+    #[schemars(range(min = 0.1, max = 31536000))]
+    #[schemars(extend("x-default" = "90, or what 8 blocks need", "examples" = [90]))]
     pub budget_s: Option<f64>,
     /// Half-width to reach, as a fraction: blocks are added until every comparison has it, or the budget is used.
     #[schemars(range(min = 0.0001, max = 0.9), extend("x-default" = "no such goal", "examples" = [0.02]))]
     pub until: Option<f64>,
     /// A fixed number of blocks, in place of `budget_s` and `until`.
-    #[schemars(range(min = 1, max = 100000), extend("x-default" = "as many as fit the budget", "examples" = [8]))]
+    #[schemars(range(min = 1, max = 100000))]
+    #[schemars(extend("x-default" = "as many as fit the budget", "examples" = [8]))]
     pub blocks: Option<u32>,
     /// Long windows of each treatment, beside the slices (docs/METHODOLOGY.md, "Long windows"); 0 for none. Their
     /// time comes out of the budget. Not for a fixed amount of work, nor under a CPU quota. `--long-windows` comes
     /// before it.
-    #[schemars(range(min = 0, max = 1000), extend("x-default" = "from 10 minutes on as many as a sixth of the time holds, 3 to 30, where 3 take no more than half of it", "examples" = [3]))]
+    #[schemars(range(min = 0, max = 1000))]
+    #[schemars(extend(
+        "x-default" = "from 10 minutes on as many as a sixth of the time holds, 3 to 30, where 3 take no more than half of it",
+        "examples" = [3],
+    ))]
     pub long_windows: Option<u32>,
     /// Length of a long window in seconds; longer than a slice.
     #[schemars(range(min = 0.01, max = 600), extend("default" = 10, "examples" = [10]))]
@@ -153,17 +184,24 @@ pub(super) struct BaselineSection {
     #[schemars(with = "Option<String>", length(min = 1), extend("default" = "1c1t", "examples" = ["1c1t"]))]
     pub placement: Option<Placement>,
     /// How many sessions it has (streams of `tpch`, jobs of `worklist`).
-    #[schemars(range(min = 1, max = 4096), extend("x-default" = "1; of a `worklist` without `[jobs]` one for each logical CPU, at least 2", "examples" = [1]))]
+    #[schemars(range(min = 1, max = 4096))]
+    #[schemars(extend(
+        "x-default" = "1; of a `worklist` without `[jobs]` one for each logical CPU, at least 2",
+        "examples" = [1],
+    ))]
     pub sessions: Option<u32>,
     /// `each`: a session on a logical CPU of its own; `set`: it moves inside the whole placement.
-    #[schemars(with = "Option<String>", extend("enum" = ["each", "set"], "x-default" = "`each`; of `tpch`, `parallel-scan` and `worklist` always `set`", "examples" = ["each"]))]
+    #[schemars(with = "Option<String>")]
+    #[schemars(extend("enum" = ["each", "set"], "x-default" = PIN_DEFAULT, "examples" = ["each"]))]
     pub pin: Option<Pin>,
     /// Where its memory lies: `local`, `remote`, `interleave`, or NUMA nodes such as `0-1,3`.
-    #[schemars(with = "Option<String>", regex(pattern = r"^\s*(local|remote|interleave|[0-9].*)\s*$"), extend("default" = "local", "examples" = ["remote"]))]
+    #[schemars(with = "Option<String>", regex(pattern = r"^\s*(local|remote|interleave|[0-9].*)\s*$"))]
+    #[schemars(extend("default" = "local", "examples" = ["remote"]))]
     pub memory: Option<Memory>,
     /// Where the engine's service threads run: `near`, `far`, or a placement. Engines without such threads refuse
     /// it.
-    #[schemars(with = "Option<String>", length(min = 1), extend("x-default" = "not placed", "examples" = ["far"]))]
+    #[schemars(with = "Option<String>", length(min = 1))]
+    #[schemars(extend("x-default" = "not placed", "examples" = ["far"]))]
     pub service: Option<Service>,
     /// Workload options of this treatment alone, above `[options]`.
     #[serde(default)]
@@ -183,17 +221,24 @@ pub(super) struct TreatmentSection {
     #[schemars(with = "String", length(min = 1), extend("examples" = ["same-core"]))]
     pub placement: Placement,
     /// How many sessions it has (streams of `tpch`, jobs of `worklist`).
-    #[schemars(range(min = 1, max = 4096), extend("x-default" = "one for each logical CPU, of `one-cpu` 2; of `tpch` and `parallel-scan` 1; of `worklist` at least 2", "examples" = [2]))]
+    #[schemars(range(min = 1, max = 4096))]
+    #[schemars(extend(
+        "x-default" = "one for each logical CPU, of `one-cpu` 2; of `tpch` and `parallel-scan` 1; of `worklist` at least 2",
+        "examples" = [2],
+    ))]
     pub sessions: Option<u32>,
     /// `each`: a session on a logical CPU of its own; `set`: it moves inside the whole placement.
-    #[schemars(with = "Option<String>", extend("enum" = ["each", "set"], "x-default" = "`each`; of `tpch`, `parallel-scan` and `worklist` always `set`", "examples" = ["set"]))]
+    #[schemars(with = "Option<String>")]
+    #[schemars(extend("enum" = ["each", "set"], "x-default" = PIN_DEFAULT, "examples" = ["set"]))]
     pub pin: Option<Pin>,
     /// Where its memory lies: `local`, `remote`, `interleave`, or NUMA nodes such as `0-1,3`.
-    #[schemars(with = "Option<String>", regex(pattern = r"^\s*(local|remote|interleave|[0-9].*)\s*$"), extend("default" = "local", "examples" = ["remote"]))]
+    #[schemars(with = "Option<String>", regex(pattern = r"^\s*(local|remote|interleave|[0-9].*)\s*$"))]
+    #[schemars(extend("default" = "local", "examples" = ["remote"]))]
     pub memory: Option<Memory>,
     /// Where the engine's service threads run: `near`, `far`, or a placement. Engines without such threads refuse
     /// it.
-    #[schemars(with = "Option<String>", length(min = 1), extend("x-default" = "not placed", "examples" = ["far"]))]
+    #[schemars(with = "Option<String>", length(min = 1))]
+    #[schemars(extend("x-default" = "not placed", "examples" = ["far"]))]
     pub service: Option<Service>,
     /// Workload options of this treatment alone, above `[options]`.
     #[serde(default)]
@@ -224,7 +269,8 @@ pub(super) struct SweepSection {
     #[schemars(range(min = 1, max = 16), extend("default" = 1.5, "examples" = [2]))]
     pub past: Option<f64>,
     /// `each`: a session on a logical CPU of its own; `set`: it moves inside the whole placement.
-    #[schemars(with = "Option<String>", extend("enum" = ["each", "set"], "x-default" = "`each`; of `tpch`, `parallel-scan` and `worklist` always `set`", "examples" = ["set"]))]
+    #[schemars(with = "Option<String>")]
+    #[schemars(extend("enum" = ["each", "set"], "x-default" = PIN_DEFAULT, "examples" = ["set"]))]
     pub pin: Option<Pin>,
     /// On larger machines the sweep is left out, and named.
     #[schemars(range(max = 4_294_967_295_u32), extend("x-default" = "no limit", "examples" = [16]))]
@@ -259,7 +305,8 @@ pub(super) struct DopSection {
 #[serde(deny_unknown_fields)]
 pub(super) struct JobsSection {
     /// Where jobs run, as of `[dop]`.
-    #[schemars(with = "Vec<String>", length(min = 1), inner(length(min = 1)), extend("examples" = [["no-smt", "all"]]))]
+    #[schemars(with = "Vec<String>", length(min = 1), inner(length(min = 1)))]
+    #[schemars(extend("examples" = [["no-smt", "all"]]))]
     pub placements: Vec<Placement>,
     /// Jobs at once; `auto` is 1, 2, 4, ... up to twice the placement's logical CPUs, 64 at most. A list has at
     /// most 200 different numbers. `--jobs` comes before it.
@@ -273,7 +320,8 @@ pub(super) struct JobsSection {
 #[serde(deny_unknown_fields)]
 pub(super) struct ExternalSection {
     /// Names of two to four arms. The first is what others are compared with.
-    #[schemars(length(min = 2, max = 4), inner(regex(pattern = "^[A-Za-z0-9._-]{1,40}$")), extend("uniqueItems" = true, "examples" = [["smt-on", "smt-off"]]))]
+    #[schemars(length(min = 2, max = 4), inner(regex(pattern = "^[A-Za-z0-9._-]{1,40}$")))]
+    #[schemars(extend("uniqueItems" = true, "examples" = [["smt-on", "smt-off"]]))]
     pub arms: Vec<String>,
     /// Boots in all, at least one for each arm: as A B B A, or the reverse, drawn by the seed. An interval takes
     /// two boots of each arm.
@@ -285,12 +333,19 @@ pub(super) struct ExternalSection {
     /// By arm, what is checked before a boot is measured: `smt` (`on` or `off`), `kernel` (a release or its
     /// beginning), `cpus` (online logical CPUs).
     #[serde(default)]
-    #[schemars(extend("default" = {}, "examples" = [{"smt-off": {"smt": "off", "kernel": "6.1", "cpus": 8}}]))]
+    #[schemars(extend(
+        "default" = {},
+        "examples" = [{"smt-off": {"smt": "off", "kernel": "6.1", "cpus": 8}}],
+    ))]
     pub expect: BTreeMap<String, Expect>,
     /// By arm, the command that switches to it, as a list of a program and its arguments, without a shell. It is
     /// shown after the part before, and run with `--allow-commands`.
     #[serde(default)]
-    #[schemars(extend("additionalProperties" = {"type": "array", "minItems": 1, "items": {"type": "string"}}, "default" = {}, "examples" = [{"smt-off": ["/usr/sbin/grub2-editenv", "-", "set", "kernelopts=nosmt"]}]))]
+    #[schemars(extend(
+        "additionalProperties" = {"type": "array", "minItems": 1, "items": {"type": "string"}},
+        "default" = {},
+        "examples" = [{"smt-off": ["/usr/sbin/grub2-editenv", "-", "set", "kernelopts=nosmt"]}],
+    ))]
     pub switch: BTreeMap<String, Vec<String>>,
 }
 
@@ -311,6 +366,7 @@ pub(super) struct ComparisonSection {
     #[schemars(extend("default" = "named", "examples" = ["smt-whole"]))]
     pub kind: Option<String>,
 }
+
 impl Definition {
     /// The binding of sessions. Threads of a parallel query, and jobs of a work list, float in their set.
     pub fn pin(&self, asked: Option<Pin>) -> Pin {
