@@ -137,23 +137,14 @@ impl StudyFile {
     fn factors(&self) -> Result<(), LoadError> {
         let Definition { factors, options, workload, .. } = &self.definition;
         for (factor, levels) in factors {
-            let refused = |why: String| Err(self.source.at(&["factors", factor], why));
-            if levels.is_empty() {
-                return refused(format!("factor '{factor}' has no levels"));
-            }
             if options.contains_key(factor) {
-                return refused(format!("'{factor}' is both a factor and an option; keep one of them"));
+                let why = format!("'{factor}' is both a factor and an option; keep one of them");
+                return Err(self.source.at(&["factors", factor], why));
             }
-            if let Some(why) = study_wide(workload, factor) {
-                return refused(why);
-            }
-            for (at, level) in levels.iter().enumerate() {
-                let twice = || format!("level '{level}' of factor '{factor}' appears twice");
-                let fault =
-                    level_fault(workload, factor, level).or_else(|| levels[..at].contains(level).then(twice));
-                if let Some(why) = fault {
-                    return Err(self.source.at(&["factors", factor, &at.to_string()], why));
-                }
+            if let Some((at, why)) = levels_fault(workload, factor, levels) {
+                let at = at.map(|at| at.to_string());
+                let path = ["factors", factor].into_iter().chain(at.as_deref());
+                return Err(self.source.at(&path.collect::<Vec<_>>(), why));
             }
         }
         Ok(())
@@ -390,6 +381,25 @@ fn logical_io_fault(key: &str, value: &OptionValue) -> Option<String> {
         }
         _ => None,
     }
+}
+
+/// The error of the levels of a factor, if any, and which one it is about.
+pub(super) fn levels_fault(
+    workload: &Workload,
+    factor: &str,
+    levels: &[OptionValue],
+) -> Option<(Option<usize>, String)> {
+    if levels.is_empty() {
+        return Some((None, format!("factor '{factor}' has no levels")));
+    }
+    let of_level = |(at, level): (usize, &OptionValue)| {
+        let twice = || format!("level '{level}' of factor '{factor}' appears twice");
+        let fault = level_fault(workload, factor, level);
+        Some((Some(at), fault.or_else(|| levels[..at].contains(level).then(twice))?))
+    };
+    study_wide(workload, factor)
+        .map(|why| (None, why))
+        .or_else(|| levels.iter().enumerate().find_map(of_level))
 }
 
 /// The error of a factor level, if any.

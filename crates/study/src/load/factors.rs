@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use threadwise_machine::{Draw, Topology, placement};
 
 use super::candidate::{Candidate, Group};
-use super::check::{level_fault, study_wide};
+use super::check::levels_fault;
 use super::overrides::Overrides;
 use super::source::{LoadError, StudyFile};
 use crate::arm::FACTORS;
@@ -30,29 +30,12 @@ pub(super) fn factors(
     for (factor, levels) in &overrides.factors {
         let is_arm = FACTORS.contains(&factor.as_str());
         let option = if is_arm { format!("--{factor}") } else { format!("--factor {factor}") };
-        asked(file, factor, levels).map_err(|why| LoadError::option(option, why))?;
+        if let Some((_, why)) = levels_fault(file.workload(), factor, levels) {
+            return Err(LoadError::option(option, why));
+        }
         factors.insert(factor.clone(), levels.clone());
     }
     Ok(factors)
-}
-
-/// Checks levels of the command line.
-fn asked(file: &StudyFile, factor: &str, levels: &[OptionValue]) -> Result<(), String> {
-    if levels.is_empty() {
-        return Err("no level is given".to_owned());
-    }
-    if let Some(why) = study_wide(file.workload(), factor) {
-        return Err(why);
-    }
-    for (at, level) in levels.iter().enumerate() {
-        if let Some(why) = level_fault(file.workload(), factor, level) {
-            return Err(why);
-        }
-        if levels[..at].contains(level) {
-            return Err(format!("'{level}' appears twice"));
-        }
-    }
-    Ok(())
 }
 
 /// Levels that are options of the workload.
