@@ -53,16 +53,25 @@ pub(super) struct Axis {
 }
 
 /// A number on a line, and the treatment that represents it.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 struct Point {
-    /// Its line: the placement, or the order where a sweep has several, and the number of streams.
-    line: (String, u32),
+    /// Placement of its line, or the order where a sweep has several.
+    line: String,
+    /// Streams of its line; 0 on other axes.
+    streams: u32,
     number: u32,
     /// Name of its treatment.
     name: String,
     /// Physical cores and logical CPUs of its placement.
     cores: u32,
     cpus: u32,
+}
+
+impl Point {
+    /// Whether both are on one line.
+    fn is_beside(&self, other: &Self) -> bool {
+        self.line == other.line && self.streams == other.streams
+    }
 }
 
 /// A placement of a section, and its logical CPUs in each of the first blocks.
@@ -100,16 +109,20 @@ impl Axis {
         Self { kind, candidates: Vec::new(), points: Vec::new(), cores: 0, allowed: 0 }
     }
 
-    /// Adds a point. If another treatment equals its candidate, that one represents it.
-    fn add(&mut self, mut point: Point, candidate: Candidate, others: &[Candidate], resolver: &Resolver<'_>) {
-        match others.iter().find(|other| resolver.is_same(other, &candidate)) {
-            Some(other) => point.name.clone_from(&other.name),
-            None => {
-                point.name.clone_from(&candidate.name);
-                self.candidates.push(candidate);
-            }
+    /// Adds a candidate with the points that it represents. If another treatment equals it, that one represents them.
+    fn add(
+        &mut self,
+        points: impl IntoIterator<Item = Point>,
+        candidate: Candidate,
+        others: &[Candidate],
+        resolver: &Resolver<'_>,
+    ) {
+        let same = others.iter().find(|other| resolver.is_same(other, &candidate));
+        let name = same.map_or(&candidate.name, |other| &other.name);
+        self.points.extend(points.into_iter().map(|point| Point { name: name.clone(), ..point }));
+        if same.is_none() {
+            self.candidates.push(candidate);
         }
-        self.points.push(point);
     }
 
     /// Comparisons beside the baseline, each pair of treatments once: each point with the next lower one on its line; both
@@ -130,17 +143,17 @@ impl Axis {
             }
         };
         for (at, top) in self.points.iter().enumerate() {
-            let line = || self.points.iter().filter(|other| other.line == top.line);
+            let line = || self.points.iter().filter(|other| other.is_beside(top));
             if let Some(under) = line().filter(|other| other.number < top.number).max_by_key(|one| one.number)
             {
                 let (kind, name) = self.step(top, under);
                 add(kind, name, top, under);
             }
             let one_thread = |number: u32| {
-                let line = ("no-smt".to_owned(), top.line.1);
-                self.points
-                    .iter()
-                    .find(|other| top.line.0 == "all" && other.line == line && other.number == number)
+                let is_it = |other: &&Point| {
+                    other.line == "no-smt" && other.streams == top.streams && other.number == number
+                };
+                self.points.iter().find(is_it).filter(|_| top.line == "all")
             };
             if let Some(under) = one_thread(top.number) {
                 match self.kind {
@@ -154,7 +167,7 @@ impl Axis {
             {
                 add("both-threads", format!("{} over {}", top.name, under.name), top, under);
             }
-            let is_last = self.points.get(at + 1).is_none_or(|next| next.line != top.line);
+            let is_last = self.points.get(at + 1).is_none_or(|next| !next.is_beside(top));
             if self.kind == Kind::Sessions && is_last {
                 // The last point in which no two sessions share a logical CPU; without SMT the last of all.
                 let beyond = || line().filter(|point| point.number > self.cores);
@@ -173,13 +186,13 @@ impl Axis {
         match self.kind {
             Kind::Sessions => ("sweep-step", format!("sweep-step {}", self.span(top, under))),
             Kind::Dop => ("dop-step", format!("{} over d{}", top.name, under.number)),
-            Kind::Jobs => ("jobs-step", format!("jobs {}-{} {}", under.number, top.number, top.line.0)),
+            Kind::Jobs => ("jobs-step", format!("jobs {}-{} {}", under.number, top.number, top.line)),
         }
     }
 
     /// The numbers of two points of a sweep, after the order where it has several.
     fn span(&self, top: &Point, under: &Point) -> String {
-        let order = if top.line.0.is_empty() { String::new() } else { format!("{} ", top.line.0) };
+        let order = if top.line.is_empty() { String::new() } else { format!("{} ", top.line) };
         format!("{order}{}-{}", under.number, top.number)
     }
 }
@@ -211,7 +224,7 @@ impl Resolver<'_> {
             .unwrap_or_else(|| ascending(powers(allowed).chain(cores).chain([allowed, past])));
         let mut axis = Axis { cores: cores[2], allowed, ..Axis::new(Kind::Sessions) };
         let several = orders.0.len() > 1;
-        let line = |order: &str| (if several { order.to_owned() } else { String::new() }, 0);
+        let line = |order: &str| if several { order.to_owned() } else { String::new() };
         let mut shared: Vec<String> = Vec::new();
         for &number in &points {
             let candidate = |order: &&'static str| -> Result<Candidate, PlacementError> {
@@ -227,30 +240,24 @@ impl Resolver<'_> {
             };
             let all: Result<Vec<Candidate>, _> = orders.0.iter().map(candidate).collect();
             let mut all = all.map_err(|error| LoadError::option("--sweep", error.to_string()))?;
-            // A point with the same set in every order is one treatment, named by its sessions.
+            // With the same set in every order it is one treatment, named by its sessions, and a point of every line.
             let is_one = all.iter().skip(1).all(|other| self.is_same(&all[0], other));
             if is_one {
                 all.truncate(1);
                 all[0].name = format!("sessions-{number}");
                 shared.extend(several.then(|| number.to_string()));
             }
-            for (candidate, order) in all.into_iter().zip(&orders.0) {
+            for (at, candidate) in all.into_iter().enumerate() {
                 if let Some(lacks) = self.memory_lacks(&candidate.memory, &candidate.placement) {
                     left_out.push(format!("{}: {lacks}", candidate.name));
                     continue;
                 }
-                let point = Point { line: line(order), number, name: String::new(), cores: 0, cpus: 0 };
-                axis.add(point, candidate, others, self);
-                if is_one {
-                    let point = axis.points.last().cloned();
-                    let others = orders.0[1..]
-                        .iter()
-                        .filter_map(|other| Some(Point { line: line(other), ..point.clone()? }));
-                    axis.points.extend(others.collect::<Vec<_>>());
-                }
+                let of_lines = if is_one { &orders.0[..] } else { &orders.0[at..=at] };
+                let point = |order: &&str| Point { line: line(order), number, ..Point::default() };
+                axis.add(of_lines.iter().map(point), candidate, others, self);
             }
         }
-        axis.points.sort_by_key(|point| orders.0.iter().position(|order| *order == point.line.0));
+        axis.points.sort_by_key(|point| orders.0.iter().position(|order| *order == point.line));
         if !shared.is_empty() {
             let others = orders.0[1..].join(" and ");
             let (first, at) = (orders.0[0], shared.join(", "));
@@ -265,10 +272,9 @@ impl Resolver<'_> {
         let mut axis = Axis::new(Kind::Dop);
         let Some(section) = &self.definition.dop else { return Ok(axis) };
         let lines = self.lines(&section.placements, DOP, "", left_out)?;
-        let streams = match (&self.overrides.sessions, &section.streams) {
-            (Some(asked), _) => session_list(asked)?,
-            (None, Some(streams)) => streams.0.clone().unwrap_or_else(|| vec![1]),
-            (None, None) => vec![1],
+        let streams = match &self.overrides.sessions {
+            Some(asked) => session_list(asked)?,
+            None => section.streams.clone().and_then(|streams| streams.0).unwrap_or_else(|| vec![1]),
         };
         let degrees = self.overrides.dops.clone().or_else(|| section.levels.0.clone());
         if let Some(bad) = degrees.iter().flatten().find(|dop| !(1..=MAX_DOP).contains(*dop)) {
@@ -294,7 +300,7 @@ impl Resolver<'_> {
                 let suffix = if is_named { format!(" s{count}") } else { String::new() };
                 let mut candidate = line.candidate(format!("d{dop}{suffix}"), count, &others[0]);
                 candidate.set.insert(DOP.to_owned(), OptionValue::Integer(i64::from(dop)));
-                axis.add(line.point(dop, count, self.topology), candidate, others, self);
+                axis.add([line.point(dop, count, self.topology)], candidate, others, self);
             }
         }
         Ok(axis)
@@ -325,7 +331,7 @@ impl Resolver<'_> {
             }
             for jobs in ascending(asked.clone().unwrap_or_else(|| automatic_jobs(line.cpus()))) {
                 let candidate = line.candidate(format!("j{jobs}"), jobs, &others[0]);
-                axis.add(line.point(jobs, 0, self.topology), candidate, others, self);
+                axis.add([line.point(jobs, 0, self.topology)], candidate, others, self);
             }
         }
         Ok(axis)
@@ -443,8 +449,8 @@ impl Line {
     }
 
     fn point(&self, number: u32, streams: u32, topology: &Topology) -> Point {
-        let line = (self.placement.text.clone(), streams);
-        Point { line, number, name: String::new(), cores: self.cores(topology), cpus: self.cpus() }
+        let (cores, cpus) = (self.cores(topology), self.cpus());
+        Point { line: self.placement.text.clone(), streams, number, cores, cpus, ..Point::default() }
     }
 
     /// 1, 2, 4, … below the logical CPUs of the placement, its cores, and its logical CPUs. With several streams also the
