@@ -11,7 +11,7 @@ use super::definition::TreatmentSection;
 use super::overrides::Overrides;
 use super::quota::Reached;
 use super::source::{LoadError, StudyFile};
-use super::{comparisons, external, factors, quota, sizes, timing, versions};
+use super::{comparisons, factors, quota, sizes, versions};
 use crate::instance::{DEVICE_FACTOR, ENGINE_FACTOR};
 use crate::study::MIN_BLOCKS;
 use crate::{
@@ -41,12 +41,12 @@ pub(super) fn expand(
     let resolver = Resolver::new(file, topology, overrides, seed);
     resolver.refuse_unused()?;
     overrides.versions.iter().try_for_each(|versions| versions::check(file, versions))?;
-    external::check_overrides(file, overrides)?;
+    resolver.check_external()?;
     let Found { mut candidates, absent, aliases, mut left_out } = resolver.treatments()?;
     resolver.check_numbers()?;
     let axis = match resolver.exceeded() {
         Some(most) => {
-            left_out.push(too_large(file, topology, most)?);
+            left_out.push(resolver.too_large(most)?);
             None
         }
         None => Axis::of(&resolver, &candidates, &mut left_out)?,
@@ -57,11 +57,11 @@ pub(super) fn expand(
     }
     let mut groups = resolver.groups(&candidates, &aliases)?;
     if let Some(sweep) = sweep {
-        add_sweep(&mut groups, sweep, file, &mut left_out);
+        resolver.add_sweep(&mut groups, sweep, &mut left_out);
     }
     let both_threads = factors::leave_out_siblings(&mut groups, topology, &mut left_out);
     if absent.is_empty() {
-        something_compared(&groups, &left_out, file)?;
+        resolver.something_compared(&groups, &left_out)?;
     }
     let mut placed = groups.iter().flat_map(|group| &group.candidates);
     if let Some(why) = no_service.filter(|_| placed.any(|candidate| candidate.service.is_some())) {
@@ -70,14 +70,13 @@ pub(super) fn expand(
     if definition.workload.runs_whole() {
         float_whole(&mut groups);
     }
-    let engine_options = engine_options(file, overrides);
-    let design = timing::design(file, overrides, &engine_options)?;
+    let engine_options = resolver.engine_options();
+    let design = resolver.design(&engine_options)?;
     let quota = quota::of_engine(overrides, &engine_options);
     let reached = quota.and_then(|quota| Reached::prepare(&mut groups, quota, file, topology, properties));
-    add_metrics(&mut groups, file)?;
+    resolver.add_metrics(&mut groups)?;
     if definition.workload == Workload::LogicalIo {
-        let room = sizes::Room::new(overrides, file.is_preset);
-        left_out.extend(sizes::size_groups(&mut groups, topology, properties.block_bytes, &room)?);
+        left_out.extend(sizes::size_groups(&mut groups, topology, overrides, file.is_preset)?);
     }
     // Those that another external arm may have get the same data.
     groups.iter_mut().for_each(|group| group.candidates.extend(absent.clone()));
@@ -85,7 +84,7 @@ pub(super) fn expand(
     groups.iter_mut().zip(suffixes).for_each(|(group, suffix)| group.suffix = suffix);
     let mut study = Study {
         name: definition.name.clone(),
-        title: title(file, overrides),
+        title: resolver.title(),
         seed,
         engine,
         engine_properties: Some(properties.clone()),
@@ -98,13 +97,13 @@ pub(super) fn expand(
         external: None,
         left_out,
     };
-    check_names(&study, file)?;
+    resolver.check_names(&study)?;
     comparisons::add(&mut study, &groups, axis.as_ref(), reached.as_ref(), &resolver, &both_threads)?;
     if let Some(reached) = &reached {
         reached.fit(&mut study, overrides);
     }
-    external::settle(&mut study, file);
-    timing::settle(&mut study, file, overrides)?;
+    resolver.settle_external(&mut study);
+    resolver.settle(&mut study)?;
     Ok(study)
 }
 
@@ -258,7 +257,7 @@ impl Resolver<'_> {
         let mut combinations: Vec<Options> = vec![Options::new()];
         for (factor, levels) in factors::factors(self.file, self.overrides)? {
             if combinations.len() * levels.len() * candidates.len() > MAX_TREATMENTS {
-                return Err(too_many(self.file));
+                return Err(self.too_many());
             }
             let with = |combination: &Options, level: &OptionValue| {
                 combination.clone().into_iter().chain([(factor.clone(), level.clone())]).collect()
@@ -306,21 +305,106 @@ impl Resolver<'_> {
             None => Ok(()),
         }
     }
-}
 
-/// Why a large machine has no session sweep, and how long one would take.
-fn too_large(file: &StudyFile, topology: &Topology, most: u32) -> Result<String, LoadError> {
-    let allowed = topology.allowed().len();
-    if !file.is_preset {
-        return Ok(format!(
-            "session sweep: {allowed} logical CPUs are allowed, more than max_logical_cpus = {most}"
-        ));
+    /// Why a large machine has no session sweep, and how long one would take.
+    fn too_large(&self, most: u32) -> Result<String, LoadError> {
+        let allowed = self.topology.allowed().len();
+        if !self.file.is_preset {
+            return Ok(format!(
+                "session sweep: {allowed} logical CPUs are allowed, more than max_logical_cpus = {most}"
+            ));
+        }
+        let study = expand(&StudyFile::preset("session-sweep")?, self.topology, &Overrides::default())?;
+        let seconds = (study.block_floor_s() * f64::from(MIN_BLOCKS)).ceil();
+        Ok(format!(
+            "session sweep: left out for time, on {allowed} logical CPUs; `threadwise run session-sweep` takes about {seconds} s"
+        ))
     }
-    let study = expand(&StudyFile::preset("session-sweep")?, topology, &Overrides::default())?;
-    let seconds = (study.block_floor_s() * f64::from(MIN_BLOCKS)).ceil();
-    Ok(format!(
-        "session sweep: left out for time, on {allowed} logical CPUs; `threadwise run session-sweep` takes about {seconds} s"
-    ))
+
+    /// The final note of every work list, and what the study reads from it.
+    fn add_metrics(&self, groups: &mut [Group]) -> Result<(), LoadError> {
+        if self.definition.workload != Workload::WorkList {
+            return Ok(());
+        }
+        let parser = command::parsers::find(worklist::PARSER)
+            .map_err(|error| self.file.source.at(&["workload"], error.to_string()))?;
+        for group in groups {
+            for (key, value) in &parser.options {
+                group.options.entry(key.clone()).or_insert_with(|| value.clone());
+            }
+        }
+        Ok(())
+    }
+
+    /// The file's title, with what the command line changed in all treatments.
+    fn title(&self) -> String {
+        let definition = self.definition;
+        let has_own = definition.baseline.memory.is_some()
+            || definition.treatments.iter().any(|treatment| treatment.memory.is_some());
+        match &self.overrides.memory {
+            Some(memory) if *memory != Memory::Local && !has_own => {
+                format!("{} (memory={memory})", self.file.title())
+            }
+            _ => self.file.title().to_owned(),
+        }
+    }
+
+    /// The file's engine options, which apply to the file's engine alone.
+    fn engine_options(&self) -> Options {
+        let is_own = self.overrides.engine.as_ref().is_none_or(|engine| *engine == self.definition.engine);
+        let mut options = if is_own { self.definition.engine_options.0.clone() } else { Options::new() };
+        options.extend(self.overrides.engine_options.clone());
+        options
+    }
+
+    fn add_sweep(&self, groups: &mut [Group], sweep: &Axis, left_out: &mut Vec<String>) {
+        let only = self.definition.sweep.as_ref().map(|section| section.only.0.clone()).unwrap_or_default();
+        for group in &mut *groups {
+            group.has_sweep = only.iter().all(|(factor, level)| group.levels.get(factor) == Some(level));
+            if group.has_sweep {
+                group.candidates.extend(sweep.candidates.clone());
+            }
+        }
+        if !groups.iter().any(|group| group.has_sweep) {
+            let only: Vec<String> = only.iter().map(|(factor, level)| format!("{factor}={level}")).collect();
+            left_out.push(format!("session sweep: it runs with {} alone", only.join(" and ")));
+        }
+    }
+
+    /// Refuses a study of A and A′ alone, which would run for its whole budget without a result.
+    fn something_compared(&self, groups: &[Group], left_out: &[String]) -> Result<(), LoadError> {
+        if groups.iter().any(|group| group.compared().next().is_some()) {
+            return Ok(());
+        }
+        let left_out = match left_out.is_empty() {
+            true => String::new(),
+            false => format!("; left out here: {}", left_out.join("; ")),
+        };
+        let message = format!(
+            "nothing to compare: no treatment and no sweep point differs from the baseline{left_out}; add a placement or more sessions"
+        );
+        Err(self.file.source.whole(message))
+    }
+
+    fn too_many(&self) -> LoadError {
+        let why = format!("more than {MAX_TREATMENTS} treatments; remove factors, levels or sweep points");
+        self.file.source.whole(why)
+    }
+
+    /// Refuses too many treatments, and two of one name.
+    fn check_names(&self, study: &Study) -> Result<(), LoadError> {
+        if study.treatments.len() > MAX_TREATMENTS {
+            return Err(self.too_many());
+        }
+        let mut names: Vec<&str> = study.treatments.iter().map(|treatment| treatment.name.as_str()).collect();
+        names.sort_unstable();
+        match names.windows(2).find(|pair| pair[0] == pair[1]) {
+            Some(pair) => {
+                Err(self.file.source.whole(format!("two treatments are called '{}'; rename one", pair[0])))
+            }
+            None => Ok(()),
+        }
+    }
 }
 
 /// A treatment with one process may use its whole placement, however many sessions it has.
@@ -333,71 +417,6 @@ fn float_whole(groups: &mut [Group]) {
             }
         }
     }
-}
-
-/// The final note of every work list, and what the study reads from it.
-fn add_metrics(groups: &mut [Group], file: &StudyFile) -> Result<(), LoadError> {
-    if *file.workload() != Workload::WorkList {
-        return Ok(());
-    }
-    let parser = command::parsers::find(worklist::PARSER)
-        .map_err(|error| file.source.at(&["workload"], error.to_string()))?;
-    for group in groups {
-        for (key, value) in &parser.options {
-            group.options.entry(key.clone()).or_insert_with(|| value.clone());
-        }
-    }
-    Ok(())
-}
-
-/// The file's title, with what the command line changed in all treatments.
-fn title(file: &StudyFile, overrides: &Overrides) -> String {
-    let definition = &file.definition;
-    let has_own = definition.baseline.memory.is_some()
-        || definition.treatments.iter().any(|treatment| treatment.memory.is_some());
-    match &overrides.memory {
-        Some(memory) if *memory != Memory::Local && !has_own => {
-            format!("{} (memory={memory})", file.title())
-        }
-        _ => file.title().to_owned(),
-    }
-}
-
-/// The file's engine options, which apply to the file's engine alone.
-fn engine_options(file: &StudyFile, overrides: &Overrides) -> Options {
-    let is_own = overrides.engine.as_ref().is_none_or(|engine| *engine == file.definition.engine);
-    let mut options = if is_own { file.definition.engine_options.0.clone() } else { Options::new() };
-    options.extend(overrides.engine_options.clone());
-    options
-}
-
-fn add_sweep(groups: &mut [Group], sweep: &Axis, file: &StudyFile, left_out: &mut Vec<String>) {
-    let only = file.definition.sweep.as_ref().map(|section| section.only.0.clone()).unwrap_or_default();
-    for group in &mut *groups {
-        group.has_sweep = only.iter().all(|(factor, level)| group.levels.get(factor) == Some(level));
-        if group.has_sweep {
-            group.candidates.extend(sweep.candidates.clone());
-        }
-    }
-    if !groups.iter().any(|group| group.has_sweep) {
-        let only: Vec<String> = only.iter().map(|(factor, level)| format!("{factor}={level}")).collect();
-        left_out.push(format!("session sweep: it runs with {} alone", only.join(" and ")));
-    }
-}
-
-/// Refuses a study of A and A′ alone, which would run for its whole budget without a result.
-fn something_compared(groups: &[Group], left_out: &[String], file: &StudyFile) -> Result<(), LoadError> {
-    if groups.iter().any(|group| group.compared().next().is_some()) {
-        return Ok(());
-    }
-    let left_out = match left_out.is_empty() {
-        true => String::new(),
-        false => format!("; left out here: {}", left_out.join("; ")),
-    };
-    let message = format!(
-        "nothing to compare: no treatment and no sweep point differs from the baseline{left_out}; add a placement or more sessions"
-    );
-    Err(file.source.whole(message))
 }
 
 /// The treatments of all groups.
@@ -440,22 +459,4 @@ fn levels(group: &Group, candidate: &Candidate) -> BTreeMap<String, String> {
         levels.entry("service".to_owned()).or_insert_with(|| service.to_string());
     }
     levels
-}
-
-fn too_many(file: &StudyFile) -> LoadError {
-    let why = format!("more than {MAX_TREATMENTS} treatments; remove factors, levels or sweep points");
-    file.source.whole(why)
-}
-
-/// Refuses too many treatments, and two of one name.
-fn check_names(study: &Study, file: &StudyFile) -> Result<(), LoadError> {
-    if study.treatments.len() > MAX_TREATMENTS {
-        return Err(too_many(file));
-    }
-    let mut names: Vec<&str> = study.treatments.iter().map(|treatment| treatment.name.as_str()).collect();
-    names.sort_unstable();
-    match names.windows(2).find(|pair| pair[0] == pair[1]) {
-        Some(pair) => Err(file.source.whole(format!("two treatments are called '{}'; rename one", pair[0]))),
-        None => Ok(()),
-    }
 }

@@ -47,38 +47,41 @@ struct Caches {
     largest_llc: u64,
 }
 
-/// Limit for the data of all sessions together.
-pub(super) struct Room<'a> {
-    /// Half of the study's memory: files take the other half. `None` where memory is unknown.
-    pub allowed_bytes: Option<u64>,
+/// The data of a group.
+struct Data {
+    /// Sessions of all its treatments.
+    sessions: u64,
+    /// Blocks of a session that the file or the command line sets.
+    explicit: Option<u64>,
+    /// Blocks of a session; `None` for the level `memory` until the others are known, and without a size.
+    blocks: Option<u64>,
+}
+
+/// What the data of `logical-io` is sized by.
+struct Sizing<'a> {
+    /// Bytes of the engine's page.
+    block: u64,
+    caches: Caches,
+    /// For the data of all sessions together: half of the study's memory, since files take the other half. `None` where
+    /// memory is unknown.
+    allowed_bytes: Option<u64>,
     /// What that is half of, for messages.
-    pub rule: &'a str,
-    /// Whether too large a size is reduced: it comes from a preset, not from the user.
-    pub may_shrink: bool,
+    rule: &'a str,
+    data: Vec<Data>,
 }
 
-impl<'a> Room<'a> {
-    /// From the command line's facts and settings.
-    pub fn new(overrides: &'a Overrides, is_preset: bool) -> Self {
-        let is_asked_for = SIZES.iter().any(|key| overrides.options.contains_key(*key));
-        Self {
-            allowed_bytes: overrides.memory_limit_bytes.map(|limit| limit / 2),
-            rule: &overrides.memory_rule,
-            may_shrink: is_preset && !is_asked_for,
-        }
-    }
-}
-
-/// `block` is the bytes of the engine's page.
-///
 /// Sets `blocks` (and, where the data is small, `work_unit`) in the options of every group, removes the other size
 /// options, and renames a level that the limits made untrue. Returns lines for `Study::left_out`.
+///
+/// # Errors
+/// Two sizes for one group, or data that does not fit.
 pub(super) fn size_groups(
     groups: &mut [Group],
     topology: &Topology,
-    block: u64,
-    room: &Room<'_>,
+    overrides: &Overrides,
+    is_preset: bool,
 ) -> Result<Vec<String>, LoadError> {
+    let block = overrides.engine_properties.block_bytes;
     let explicit = explicit_blocks(groups, block)?;
     let mut lines = Vec::new();
     let caches = caches(topology, &mut lines);
@@ -87,36 +90,45 @@ pub(super) fn size_groups(
     }
     let most_sessions =
         groups.iter().flat_map(|group| &group.candidates).map(|one| one.sessions).max().unwrap_or(1);
-    let mut blocks: Vec<Option<u64>> = Vec::with_capacity(groups.len());
-    for (group, explicit) in groups.iter().zip(&explicit) {
-        blocks.push(explicit.or_else(|| cached_blocks(level(group)?, &caches, most_sessions, block)));
+    let data = groups.iter().zip(explicit).map(|(group, explicit)| Data {
+        sessions: group.candidates.iter().map(|candidate| u64::from(candidate.sessions)).sum(),
+        explicit,
+        blocks: explicit.or_else(|| cached_blocks(level(group)?, &caches, most_sessions, block)),
+    });
+    let data = data.collect();
+    let allowed_bytes = overrides.memory_limit_bytes.map(|limit| limit / 2);
+    let mut sizing = Sizing { block, caches, allowed_bytes, rule: &overrides.memory_rule, data };
+    let is_explicit = sizing.data.iter().any(|data| data.explicit.is_some());
+    let is_asked_for = SIZES.iter().any(|key| overrides.options.contains_key(*key));
+    if is_preset && !is_asked_for && is_explicit {
+        lines.extend(sizing.shrink());
     }
-    if room.may_shrink && explicit.iter().any(Option::is_some) {
-        lines.extend(shrunk(groups, &mut blocks, block, room));
-    }
-    let beyond = beyond_llc_blocks(groups, &blocks, &caches, block, room.allowed_bytes);
-    for ((group, blocks), explicit) in groups.iter_mut().zip(&mut blocks).zip(&explicit) {
+    let beyond = sizing.beyond_llc_blocks();
+    for (at, group) in groups.iter_mut().enumerate() {
+        let Data { explicit, blocks, .. } = sizing.data[at];
         let is_beyond = level(group) == Some("memory");
         let Some(count) = blocks.or(is_beyond.then_some(beyond)) else { continue };
-        *blocks = Some(count);
-        if is_beyond && count * TOUCHED_BYTES < BEYOND * caches.largest_llc {
+        sizing.data[at].blocks = Some(count);
+        if is_beyond && count * TOUCHED_BYTES < BEYOND * sizing.caches.largest_llc {
             group.labels.insert("data".to_owned(), "large".to_owned());
-            push_once(&mut lines, too_small_for_memory(count, &caches, block, explicit.is_some()));
+            let line = sizing.too_small_for_memory(count, explicit.is_some());
+            if !lines.contains(&line) {
+                lines.push(line);
+            }
         }
         group.options.insert("blocks".to_owned(), whole(count));
         if explicit.is_none() {
             lines.extend(shorter_steps(group, count));
         }
     }
-    if explicit.iter().any(Option::is_some) {
-        fits(groups, &blocks, block, room)?;
-    }
-    Ok(lines)
-}
-
-fn push_once(lines: &mut Vec<String>, line: String) {
-    if !lines.contains(&line) {
-        lines.push(line);
+    match sizing.allowed_bytes.filter(|allowed| is_explicit && sizing.bytes() > *allowed) {
+        Some(allowed) => Err(LoadError::Memory {
+            sessions: sizing.data.iter().map(|data| data.sessions).sum(),
+            data_mib: sizing.bytes().div_ceil(MIB),
+            allowed_mib: allowed / MIB,
+            rule: sizing.rule.to_owned(),
+        }),
+        None => Ok(lines),
     }
 }
 
@@ -204,45 +216,72 @@ fn cached_blocks(level: &str, caches: &Caches, most_sessions: u32, block: u64) -
     }
 }
 
-/// Blocks of the level `memory`: enough to touch more than the LLC holds, within the limits. If that is impossible,
-/// enough to be far outside an L2 (`large`): more would cost time and change nothing.
-fn beyond_llc_blocks(
-    groups: &[Group],
-    blocks: &[Option<u64>],
-    caches: &Caches,
-    block: u64,
-    allowed_bytes: Option<u64>,
-) -> u64 {
-    let open: u64 = groups
-        .iter()
-        .zip(blocks)
-        .filter(|(_, blocks)| blocks.is_none())
-        .map(|(group, _)| sessions(group))
-        .sum();
-    // Rounded up to whole MiB, so that rounding down below does not fall short.
-    let touching = |bytes: u64| (bytes.div_ceil(TOUCHED_BYTES) * block).next_multiple_of(MIB);
-    let needed = touching(BEYOND * caches.largest_llc);
-    let share = allowed_bytes
-        .map_or(u64::MAX, |allowed| allowed.saturating_sub(data_bytes(groups, blocks, block)) / open.max(1));
-    let can = needed <= BEYOND_LIMIT_BYTES.min(share);
-    let large = touching(OUTSIDE_L2 * caches.largest_l2).min(SESSION_LIMIT_BYTES);
-    let most = if can { needed } else { large.min(share) };
-    // Whole MiB if possible: reports show the number.
-    let rounded = if most >= MIB { most / MIB * MIB } else { most };
-    (rounded / block).max(MIN_BLOCKS)
-}
+impl Sizing<'_> {
+    /// Bytes of all data that has a size.
+    fn bytes(&self) -> u64 {
+        let bytes =
+            |data: &Data| data.sessions.saturating_mul(data.blocks.unwrap_or(0)).saturating_mul(self.block);
+        self.data.iter().map(bytes).fold(0, u64::saturating_add)
+    }
 
-/// The message about a level `memory` that became `large`.
-fn too_small_for_memory(blocks: u64, caches: &Caches, block: u64, explicit: bool) -> String {
-    let touched = blocks * TOUCHED_BYTES;
-    let (llc, l2) = (touched as f64 / caches.largest_llc as f64, touched as f64 / caches.l2 as f64);
-    let remedy = if explicit { "" } else { " (--set data_mib=N for more)" };
-    format!(
-        "data beyond the LLC: it is reported as {}, so 'large' has {} a session instead, of which reads touch about {}, {l2:.1} x the L2 and {llc:.2} x the LLC{remedy}",
-        size(caches.largest_llc),
-        size(blocks * block),
-        size(touched),
-    )
+    /// The largest blocks of a session.
+    fn largest(&self) -> Option<u64> {
+        self.data.iter().filter_map(|data| data.blocks).max()
+    }
+
+    /// Blocks of the level `memory`: enough to touch more than the LLC holds, within the limits. If that is impossible,
+    /// enough to be far outside an L2 (`large`): more would cost time and change nothing.
+    fn beyond_llc_blocks(&self) -> u64 {
+        let open: u64 = self.data.iter().filter(|data| data.blocks.is_none()).map(|data| data.sessions).sum();
+        // Rounded up to whole MiB, so that rounding down below does not fall short.
+        let touching = |bytes: u64| (bytes.div_ceil(TOUCHED_BYTES) * self.block).next_multiple_of(MIB);
+        let needed = touching(BEYOND * self.caches.largest_llc);
+        let share = self.allowed_bytes.map(|allowed| allowed.saturating_sub(self.bytes()) / open.max(1));
+        let share = share.unwrap_or(u64::MAX);
+        let can = needed <= BEYOND_LIMIT_BYTES.min(share);
+        let large = touching(OUTSIDE_L2 * self.caches.largest_l2).min(SESSION_LIMIT_BYTES);
+        let most = if can { needed } else { large.min(share) };
+        // Whole MiB if possible: reports show the number.
+        let rounded = if most >= MIB { most / MIB * MIB } else { most };
+        (rounded / self.block).max(MIN_BLOCKS)
+    }
+
+    /// The message about a level `memory` that became `large`.
+    fn too_small_for_memory(&self, blocks: u64, is_explicit: bool) -> String {
+        let (llc, l2, touched) = (self.caches.largest_llc, self.caches.l2, blocks * TOUCHED_BYTES);
+        let remedy = if is_explicit { "" } else { " (--set data_mib=N for more)" };
+        format!(
+            "data beyond the LLC: it is reported as {}, so 'large' has {} a session instead, of which reads touch \
+             about {}, {:.1} x the L2 and {:.2} x the LLC{remedy}",
+            size(llc),
+            size(blocks * self.block),
+            size(touched),
+            touched as f64 / l2 as f64,
+            touched as f64 / llc as f64,
+        )
+    }
+
+    /// Shrinks a preset's own sizes to what this machine can hold, all by the same factor, and says so.
+    fn shrink(&mut self) -> Option<String> {
+        let (bytes, allowed, largest) = (self.bytes(), self.allowed_bytes?, self.largest()?);
+        if bytes <= allowed {
+            return None;
+        }
+        for count in self.data.iter_mut().filter_map(|data| data.blocks.as_mut()) {
+            let fitting = (u128::from(*count) * u128::from(allowed) / u128::from(bytes)) as u64;
+            // Whole MiB if possible: reports show the number.
+            let whole = fitting * self.block / MIB * MIB / self.block;
+            *count = if whole > 0 { whole } else { fitting }.max(MIN_BLOCKS);
+        }
+        Some(format!(
+            "data of {} a session: {} instead, since all sessions together may take {}, half of {} (files take the \
+             other half)",
+            size(largest * self.block),
+            size(self.largest()? * self.block),
+            size(allowed),
+            self.rule
+        ))
+    }
 }
 
 /// If a level is small, a step must not read more than half of it, or every step would read the same blocks.
@@ -262,56 +301,6 @@ fn shorter_steps(group: &mut Group, blocks: u64) -> Option<String> {
 
 fn whole(count: u64) -> OptionValue {
     OptionValue::Integer(i64::try_from(count).unwrap_or(i64::MAX))
-}
-
-fn sessions(group: &Group) -> u64 {
-    group.candidates.iter().map(|candidate| u64::from(candidate.sessions)).sum()
-}
-
-fn data_bytes(groups: &[Group], blocks: &[Option<u64>], block: u64) -> u64 {
-    let of_group = |(group, blocks): (&Group, &Option<u64>)| {
-        sessions(group).saturating_mul(blocks.unwrap_or(0)).saturating_mul(block)
-    };
-    groups.iter().zip(blocks).map(of_group).fold(0, u64::saturating_add)
-}
-
-/// Shrinks a preset's own sizes to what this machine can hold, all by the same factor, and says so.
-fn shrunk(groups: &[Group], blocks: &mut [Option<u64>], block: u64, room: &Room<'_>) -> Option<String> {
-    let (data, allowed) = (data_bytes(groups, blocks, block), room.allowed_bytes?);
-    let largest = *blocks.iter().flatten().max()?;
-    if data <= allowed {
-        return None;
-    }
-    for count in blocks.iter_mut().flatten() {
-        let fitting = (u128::from(*count) * u128::from(allowed) / u128::from(data)) as u64;
-        // Whole MiB if possible: reports show the number.
-        let whole = fitting * block / MIB * MIB / block;
-        *count = if whole > 0 { whole } else { fitting }.max(MIN_BLOCKS);
-    }
-    let now = *blocks.iter().flatten().max()?;
-    Some(format!(
-        "data of {} a session: {} instead, since all sessions together may take {}, half of {} (files take the \
-         other half)",
-        size(largest * block),
-        size(now * block),
-        size(allowed),
-        room.rule
-    ))
-}
-
-fn fits(groups: &[Group], blocks: &[Option<u64>], block: u64, room: &Room<'_>) -> Result<(), LoadError> {
-    let (data, Some(allowed)) = (data_bytes(groups, blocks, block), room.allowed_bytes) else {
-        return Ok(());
-    };
-    if data <= allowed {
-        return Ok(());
-    }
-    Err(LoadError::Memory {
-        sessions: groups.iter().map(sessions).sum(),
-        data_mib: data.div_ceil(MIB),
-        allowed_mib: allowed / MIB,
-        rule: room.rule.to_owned(),
-    })
 }
 
 fn size(bytes: u64) -> String {
