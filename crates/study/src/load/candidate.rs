@@ -38,6 +38,13 @@ pub(super) struct Candidate {
     pub role: Role,
 }
 
+impl Candidate {
+    /// A baseline under its other name.
+    pub fn twin(&self) -> Self {
+        Self { name: format!("{}'", self.name), role: Role::BaselineTwin, ..self.clone() }
+    }
+}
+
 /// One combination of factor levels, and what runs under it.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Group {

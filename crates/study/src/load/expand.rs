@@ -123,8 +123,7 @@ impl Resolver<'_> {
     fn treatments(&self) -> Result<Found, LoadError> {
         let Overrides { placements, dops, jobs, versions, .. } = self.overrides;
         let alone = self.baseline()?;
-        let twin = Candidate { name: format!("{}'", alone.name), role: Role::BaselineTwin, ..alone.clone() };
-        let candidates = vec![alone, twin];
+        let candidates = vec![alone.clone(), alone.twin()];
         let mut found =
             Found { candidates, absent: Vec::new(), aliases: BTreeMap::new(), left_out: Vec::new() };
         let is_dop = self.definition.dop.is_some() && (placements.is_some() || dops.is_some());

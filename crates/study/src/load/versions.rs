@@ -27,12 +27,8 @@ pub(super) fn candidates(versions: &[Options; 2], placed: Vec<Candidate>) -> Vec
                 ..candidate.clone()
             };
             if candidates.is_empty() {
-                let twin = Candidate {
-                    name: format!("{}'", of_version.name),
-                    role: Role::BaselineTwin,
-                    ..of_version.clone()
-                };
-                candidates.extend([Candidate { role: Role::Baseline, ..of_version }, twin]);
+                let baseline = Candidate { role: Role::Baseline, ..of_version };
+                candidates.extend([baseline.clone(), baseline.twin()]);
             } else {
                 candidates.push(of_version);
             }
