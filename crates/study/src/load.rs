@@ -1,9 +1,20 @@
-//! The study definition: a strict TOML loader, its resolution for one machine, and the text form of a
-//! resolved study.
+//! Study definitions: reading, checking, and resolving one for a machine; and the text form of a resolved study.
 //!
 //! [`StudyFile::resolve`] expands a study definition (docs/STUDY.md) for a topology: one treatment per placement and
 //! combination of factor levels, the data sized to the machine's caches, and what the machine cannot do listed in
-//! [`Study::left_out`].
+//! [`Study::left_out`]. In the order in which they act:
+//!
+//! | file | what it does |
+//! |---|---|
+//! | `definition` | the keys as types; serde reads them, their schema has their limits |
+//! | `source` | the text, and errors with their position in it |
+//! | `check` | what needs no machine: limits, words, keys that depend on each other |
+//! | `candidate` | treatments before their levels are known, and what the machine lacks for them |
+//! | `axis`, `factors`, `versions`, `external` | where several treatments come from |
+//! | `expand` | puts candidates, levels and names together |
+//! | `quota`, `sizes`, `timing` | what depends on all treatments: CPU quota, data, rounds and the budget |
+//! | `comparisons` | which ratios are estimated |
+//! | `text` | the resolved study as the store keeps it |
 
 mod axis;
 mod candidate;
