@@ -155,12 +155,13 @@ impl Source {
 
 /// Rewrites the parser's message in the terms of study definitions.
 fn plain(message: &str) -> String {
-    const WORDS: [(&str, &str); 11] = [
+    const WORDS: [(&str, &str); 12] = [
         (
             "invalid type: map, expected a sequence",
             "invalid type: a table, expected a list ([[NAME]], twice in brackets)",
         ),
         ("invalid type: map", "invalid type: a table"),
+        ("invalid type: sequence", "invalid type: a list"),
         ("expected a sequence", "expected a list"),
         ("expected i64", "expected a whole number"),
         ("expected u64", "expected a whole number of at least 0"),

@@ -148,7 +148,10 @@ const BODIES: &[(&str, &str)] = &[
         "[options]\nmetric.tps = [1]\n[sweep]\n",
         "mine.toml:6:1: 'metric.tps' is neither text nor a number nor true or false",
     ),
-    ("[factors]\ndata = [[1]]\n[sweep]\n", "mine.toml:6:8: a text, a number, true or false is needed"),
+    (
+        "[factors]\ndata = [\"l2\",\n[1]]\n[sweep]\n",
+        "mine.toml:7:1: invalid type: a list, expected a text, a number, true or false",
+    ),
     (
         "[sweep]\nsessions = 4\n",
         "mine.toml:6:12: 4 is neither \"auto\" nor a list of numbers from 1 to 4096 such as [1, 2, 4]",
