@@ -6,6 +6,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+use serde::{Deserialize, Deserializer, Serialize};
+
 use crate::placement::parse::indices;
 use crate::topology::NumaNode;
 use crate::{CpuSet, PlacementError, Topology};
@@ -14,7 +16,8 @@ use crate::{CpuSet, PlacementError, Topology};
 const ALLOWED: &str = "local, remote, interleave, and NUMA nodes such as 0 or 0-1,3";
 
 /// Where a treatment's memory should be, not yet bound to a machine.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+#[serde(into = "String")]
 pub enum Memory {
     /// No policy is set: a page is on the node of the logical CPU that touches it first, and every
     /// session touches its own data first.
@@ -79,6 +82,18 @@ impl FromStr for Memory {
                 Ok(Self::Nodes(nodes))
             }
         }
+    }
+}
+
+impl<'de> Deserialize<'de> for Memory {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        crate::text::parsed(deserializer)
+    }
+}
+
+impl From<Memory> for String {
+    fn from(memory: Memory) -> Self {
+        memory.to_string()
     }
 }
 

@@ -6,7 +6,7 @@
 //! again, and the load runs unmeasured for at least one period before the window, so that a window holds as many
 //! refills as periods wherever in a period it begins.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// Fewest periods of a slice: one period more or less then changes a tenth.
 const PERIODS_A_SLICE: u64 = 10;
@@ -14,7 +14,8 @@ const PERIODS_A_SLICE: u64 = 10;
 const MOST_PERIODS_BEFORE: u64 = 10;
 
 /// A CPU quota: the CPU time that a control group may use in each period.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Quota {
     /// CPU time a period, in CPUs (1.5 = 150 ms in 100 ms).
     pub cpus: f64,

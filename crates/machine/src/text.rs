@@ -5,8 +5,33 @@
 //! ("bidirectional text spoofing"), Unicode Standard 15.0, `DerivedGeneralCategory.txt`.
 
 use std::borrow::Cow;
-use std::fmt::Write;
+use std::fmt::{self, Display, Write};
+use std::marker::PhantomData;
 use std::ops::RangeInclusive;
+use std::str::FromStr;
+
+use serde::Deserializer;
+use serde::de::{Error, Visitor};
+
+/// Reads a value from its text, with serde. Errors have the text's own position, in lists too.
+///
+/// # Errors
+/// It is not a text, or not one of such a value.
+pub fn parsed<'de, T: FromStr<Err: Display>, D: Deserializer<'de>>(deserializer: D) -> Result<T, D::Error> {
+    struct Parsed<T>(PhantomData<T>);
+    impl<T: FromStr<Err: Display>> Visitor<'_> for Parsed<T> {
+        type Value = T;
+
+        fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+            formatter.write_str("a string")
+        }
+
+        fn visit_str<E: Error>(self, text: &str) -> Result<T, E> {
+            text.parse().map_err(E::custom)
+        }
+    }
+    deserializer.deserialize_str(Parsed(PhantomData))
+}
 
 /// General category Cf: invisible characters that direct the text, hide in it, or, as tags, carry
 /// another text (U+E0001, U+E0020 to U+E007F).

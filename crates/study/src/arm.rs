@@ -5,6 +5,8 @@
 //! kernel `Documentation/admin-guide/cputopology.rst`, `Documentation/ABI/testing/sysfs-devices-system-cpu`
 //! (`smt/control`), `Documentation/admin-guide/pm/cpufreq.rst`.
 
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 
@@ -49,7 +51,8 @@ impl FromStr for SmtWay {
 }
 
 /// The machine state that a treatment needs. What it does not name is left as found.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
+#[serde(try_from = "BTreeMap<String, String>", into = "BTreeMap<String, String>")]
 pub struct Arm {
     /// How SMT is taken away.
     pub smt: SmtWay,
@@ -80,7 +83,11 @@ impl Arm {
     pub(crate) fn set(&mut self, factor: &str, level: &str) -> Result<(), String> {
         match factor {
             "smt" => self.smt = level.parse()?,
-            "turbo" => self.turbo = Some(on_or_off(level)?),
+            "turbo" => {
+                self.turbo = Some(
+                    on_or_off(level).ok_or_else(|| format!("turbo is '{level}'; on and off are allowed"))?,
+                )
+            }
             "governor" => self.governor = Some(governor(level)?),
             _ => {
                 return Err(format!("'{}' is not an arm; {} are", factor.escape_debug(), FACTORS.join(", ")));
@@ -90,14 +97,32 @@ impl Arm {
     }
 }
 
+impl TryFrom<BTreeMap<String, String>> for Arm {
+    type Error = String;
+
+    /// Of the levels by factor; an unknown one comes from a newer program.
+    fn try_from(levels: BTreeMap<String, String>) -> Result<Self, String> {
+        let mut arm = Self::default();
+        levels.iter().try_for_each(|(factor, level)| arm.set(factor, level))?;
+        Ok(arm)
+    }
+}
+
+impl From<Arm> for BTreeMap<String, String> {
+    fn from(arm: Arm) -> Self {
+        arm.levels().map(|(factor, level)| (factor.to_owned(), level)).collect()
+    }
+}
+
 /// Factors of a study that are arms, not options of the workload.
 pub const FACTORS: [&str; 3] = ["smt", "turbo", "governor"];
 
-fn on_or_off(level: &str) -> Result<bool, String> {
-    match level {
-        "on" => Ok(true),
-        "off" => Ok(false),
-        _ => Err(format!("turbo is '{level}'; on and off are allowed")),
+/// The meaning of `on` and `off`.
+pub(crate) fn on_or_off(word: &str) -> Option<bool> {
+    match word {
+        "on" => Some(true),
+        "off" => Some(false),
+        _ => None,
     }
 }
 

@@ -4,10 +4,14 @@
 //! Arms take turns as A B B A, so that a steady drift from boot to boot affects all equally; the first arm is drawn
 //! (Montgomery, *Design and Analysis of Experiments*, ch. 4; Kalibera and Jones, ISMM 2013, for the boot as the unit).
 
+use crate::OptionValue;
 use crate::boot::smt_word;
 use crate::plan::stream::{Purpose, random};
 use rand::Rng;
+use schemars::JsonSchema;
+use serde::{Deserialize, Deserializer, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 use threadwise_machine::BootFacts;
 
 /// Minimum and maximum number of arms of a study.
@@ -20,7 +24,8 @@ pub const MOST_BLOCKS: u32 = 1000;
 pub const MOST_NAME: usize = 40;
 
 /// The external arms of a study.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct External {
     /// Names of the arms. The others are compared with the first.
     pub arms: Vec<String>,
@@ -41,13 +46,18 @@ pub struct External {
 }
 
 /// The machine state that an arm requires. `None` is not checked.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct Expect {
-    /// Whether SMT is on.
+    /// Whether SMT is on: `on` or `off`; result files have `true` or `false`.
+    #[serde(default, deserialize_with = "on_or_off")]
+    #[schemars(with = "Option<String>", extend("enum" = ["on", "off"]))]
     pub smt: Option<bool>,
     /// Kernel release or its prefix: `6.1` for 6.1.0-28.
+    #[schemars(regex(pattern = r"\S"))]
     pub kernel: Option<String>,
     /// Number of online logical CPUs.
+    #[schemars(range(min = 1, max = 4_294_967_295_u32))]
     pub cpus: Option<u32>,
 }
 
@@ -72,7 +82,33 @@ pub(crate) fn order(arms: usize, boots: u32, seed: u64) -> Vec<usize> {
     there_and_back.into_iter().cycle().take(boots as usize).collect()
 }
 
+/// What is wrong with the name of an arm.
+pub(crate) fn name_fault(name: &str) -> Option<String> {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    let is_right = (1..=MOST_NAME).contains(&name.len()) && name.chars().all(is_plain);
+    (!is_right).then(|| {
+        format!(
+            "arm '{}' is not 1 to {MOST_NAME} letters, digits, '-', '_' and '.'",
+            name.escape_debug().take(2 * MOST_NAME).collect::<String>()
+        )
+    })
+}
+
 impl External {
+    /// Whether it lies within the limits of a definition, for a study of this many treatments: a stored study may have
+    /// any numbers.
+    pub(crate) fn is_valid(&self, treatments: usize) -> bool {
+        let arms = &self.arms;
+        (ARMS.0..=ARMS.1).contains(&arms.len())
+            && arms.iter().all(|arm| name_fault(arm).is_none())
+            && arms.iter().collect::<BTreeSet<_>>().len() == arms.len()
+            && (arms.len() as u32..=MOST_BOOTS).contains(&self.boots)
+            && (1..=MOST_BLOCKS).contains(&self.blocks)
+            && self.expect.keys().chain(self.switch.keys()).all(|arm| arms.contains(arm))
+            && self.switch.values().all(|words| !words.is_empty())
+            && self.treatments as usize == treatments
+    }
+
     /// Blocks of all boots.
     pub fn all_blocks(&self) -> u32 {
         self.boots.saturating_mul(self.blocks)
@@ -94,6 +130,19 @@ impl External {
     /// Requirements of an arm that are not met, one line each.
     pub fn unmet(&self, arm: &str, facts: &BootFacts) -> Vec<String> {
         self.expect.get(arm).map_or_else(Vec::new, |expect| expect.unmet(facts))
+    }
+}
+
+fn on_or_off<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<bool>, D::Error> {
+    let fault = |word: &dyn fmt::Display| {
+        serde::de::Error::custom(format!("smt is '{word}'; on and off are allowed"))
+    };
+    match OptionValue::deserialize(deserializer)? {
+        OptionValue::Flag(is_on) => Ok(Some(is_on)),
+        OptionValue::Text(word) => {
+            crate::arm::on_or_off(&word).map(Some).ok_or_else(|| fault(&word.escape_debug()))
+        }
+        other => Err(fault(&other)),
     }
 }
 

@@ -1,12 +1,11 @@
 //! A study in one of its external arms: the treatments that the machine can run, and their sessions. Pure.
 
 use crate::external::Part;
-use crate::load::default_sessions;
+use crate::load::{default_sessions, occupied};
 use crate::study::MIN_BLOCKS;
 use crate::{PlanError, Role, Stopping, Study, Treatment, plan_block};
 use std::collections::BTreeSet;
-use threadwise_machine::placement::{self, Resolved};
-use threadwise_machine::{CpuSet, Draw, Placement, PlacementError, Topology};
+use threadwise_machine::{Draw, Placement, PlacementError, Topology};
 
 /// A study as one machine runs it in one of its arms.
 #[derive(Debug, Clone, PartialEq)]
@@ -56,10 +55,8 @@ fn placed(
     topology: &Topology,
 ) -> Result<Result<Treatment, String>, PlanError> {
     let follows = study.external.as_ref().is_some_and(|all| all.session_per_cpu.contains(&treatment.name));
-    let sessions = match default_sessions(&treatment.placement, topology) {
-        Ok(sessions) if follows => sessions,
-        _ => treatment.sessions,
-    };
+    let usual = |placement: Placement| default_sessions(&placement, topology).ok().filter(|_| follows);
+    let sessions = treatment.placement.parse().ok().and_then(usual).unwrap_or(treatment.sessions);
     let found = Treatment { sessions, ..treatment.clone() };
     let alone = Study { treatments: vec![found.clone()], ..study.clone() };
     match plan_block(&alone, topology, 0) {
@@ -81,12 +78,8 @@ fn twin(
     (topology, draws): (&Topology, &[Draw]),
 ) -> Option<String> {
     study.external.as_ref().filter(|external| external.optional.contains(&found.name))?;
-    let occupied = |treatment: &Treatment, draw: &Draw| -> Option<Vec<CpuSet>> {
-        let parsed: Placement = treatment.placement.parse().ok()?;
-        let Resolved { mut sessions, .. } =
-            placement::resolve(&parsed, topology, draw, treatment.sessions, treatment.pin).ok()?;
-        sessions.sort_unstable();
-        Some(sessions)
+    let occupied = |treatment: &Treatment, draw: &Draw| {
+        occupied(&treatment.placement.parse().ok()?, treatment.sessions, treatment.pin, topology, draw)
     };
     let same = |other: &&Treatment| {
         other.role == Role::Compared

@@ -1,7 +1,7 @@
 //! Instances of an engine in one study: other programs, settings or data devices, as levels of factors. Each has its
 //! own data, and all are in every block, so that they are compared within blocks.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::path::Path;
 
@@ -21,7 +21,8 @@ pub const CACHE: &str = "cache";
 const MOST_LABEL_BYTES: usize = 24;
 
 /// How a treatment's engine instance differs from the study's.
-#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Instance {
     /// Options of the engine, above the study's.
     pub options: Options,

@@ -1,51 +1,47 @@
-//! The study definition: a strict TOML loader, its resolution for one machine, and the text form of a
-//! resolved study.
+//! Study definitions: reading, checking, and resolving one for a machine; and the text form of a resolved study.
 //!
 //! [`StudyFile::resolve`] expands a study definition (docs/STUDY.md) for a topology: one treatment per placement and
 //! combination of factor levels, the data sized to the machine's caches, and what the machine cannot do listed in
-//! [`Study::left_out`]. Only this module and its children use serde in this crate.
+//! [`Study::left_out`]. In the order in which they act:
+//!
+//! | file | what it does |
+//! |---|---|
+//! | `definition` | the keys as types; serde reads them, their schema has their limits |
+//! | `source` | the text, and errors with their position in it |
+//! | `check` | what needs no machine: limits, words, keys that depend on each other |
+//! | `candidate` | treatments before their levels are known, and what the machine lacks for them |
+//! | `axis`, `factors`, `versions`, `external` | where several treatments come from |
+//! | `expand` | puts candidates, levels and names together |
+//! | `quota`, `sizes`, `timing` | what depends on all treatments: CPU quota, data, rounds and the budget |
+//! | `comparisons` | which ratios are estimated |
+//! | `text` | the resolved study as the store keeps it |
 
-mod arms;
-mod asked;
-mod assemble;
-mod budget;
+mod axis;
+mod candidate;
 mod check;
 mod comparisons;
-mod data;
-mod dop;
-mod error;
+mod definition;
 mod expand;
 mod external;
 mod factors;
-mod file;
-mod index;
-mod jobs;
-mod long;
 mod overrides;
-mod parse;
-mod policy;
 mod quota;
-mod raw;
-mod rows;
-mod seat;
-mod sites;
-mod sweep;
-mod text;
-mod values;
+mod sizes;
+mod source;
+pub(crate) mod text;
+mod timing;
 mod versions;
 
 use threadwise_machine::Topology;
 
 use crate::{OptionValue, Study};
 
-pub use assemble::MAX_TREATMENTS;
-pub use error::LoadError;
-pub use file::StudyFile;
+pub(crate) use candidate::{default_sessions, occupied};
+pub use definition::{FILE_VERSION, MAX_SESSIONS, schema};
+pub use expand::MAX_TREATMENTS;
 pub use overrides::Overrides;
-pub use raw::FILE_VERSION;
-pub(crate) use seat::default_sessions;
+pub use source::{LoadError, StudyFile};
 pub use text::{from_toml, to_toml};
-pub use values::MAX_SESSIONS;
 
 impl StudyFile {
     /// Resolves the study for a machine.
@@ -55,8 +51,8 @@ impl StudyFile {
     /// small for 8 blocks, data over the memory limit.
     pub fn resolve(&self, topology: &Topology, overrides: &Overrides) -> Result<Study, LoadError> {
         let mut study = expand::expand(self, topology, overrides)?;
-        rows::fit(&mut study, overrides, self.is_preset);
-        index::size(&mut study, topology, overrides);
+        sizes::fit_rows(&mut study, overrides, self.is_preset);
+        sizes::size_index(&mut study, topology, overrides);
         Ok(study)
     }
 }

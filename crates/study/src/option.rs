@@ -1,6 +1,7 @@
 //! Options of engines and workloads: names and values.
 
-use serde::{Deserialize, Serialize};
+use serde::de::{Error, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -8,7 +9,7 @@ use std::fmt;
 pub type Options = BTreeMap<String, OptionValue>;
 
 /// One option's value.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(untagged)]
 pub enum OptionValue {
     /// Text, such as `l2`.
@@ -29,5 +30,40 @@ impl fmt::Display for OptionValue {
             Self::Number(value) => write!(f, "{value}"),
             Self::Flag(value) => write!(f, "{value}"),
         }
+    }
+}
+
+/// By hand, since errors of serde's untagged enums have no position in a list.
+impl<'de> Deserialize<'de> for OptionValue {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Scalar;
+        impl Visitor<'_> for Scalar {
+            type Value = OptionValue;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a text, a number, true or false")
+            }
+
+            fn visit_str<E: Error>(self, text: &str) -> Result<OptionValue, E> {
+                Ok(OptionValue::Text(text.to_owned()))
+            }
+
+            fn visit_i64<E: Error>(self, whole: i64) -> Result<OptionValue, E> {
+                Ok(OptionValue::Integer(whole))
+            }
+
+            fn visit_u64<E: Error>(self, whole: u64) -> Result<OptionValue, E> {
+                Ok(i64::try_from(whole).map_or(OptionValue::Number(whole as f64), OptionValue::Integer))
+            }
+
+            fn visit_f64<E: Error>(self, number: f64) -> Result<OptionValue, E> {
+                Ok(OptionValue::Number(number))
+            }
+
+            fn visit_bool<E: Error>(self, flag: bool) -> Result<OptionValue, E> {
+                Ok(OptionValue::Flag(flag))
+            }
+        }
+        deserializer.deserialize_any(Scalar)
     }
 }

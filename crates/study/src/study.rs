@@ -1,6 +1,6 @@
 //! A resolved study: everything decided before the first measurement.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use threadwise_machine::placement::{self, Service};
 use threadwise_machine::{Memory, Pin, Placement, Topology};
@@ -11,14 +11,19 @@ use crate::tpch::Test;
 use crate::workload::{Nouns, QUERIES_IN_TURN};
 use crate::{Arm, External, Instance, Options, Quota, SmtWay, Workload, arm, tpch, warmup};
 
-/// A study with its treatments resolved for one machine.
-#[derive(Debug, Clone, PartialEq)]
+/// A study with its treatments resolved for one machine. Its serde form is what result files keep ([`crate::load::to_toml`]).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Study {
     /// Short name, such as `placement`.
     pub name: String,
     /// Title, one line.
     pub title: String,
     /// Seed of every draw, shuffle and workload generator.
+    #[serde(
+        serialize_with = "crate::load::text::as_text",
+        deserialize_with = "threadwise_machine::text::parsed"
+    )]
     pub seed: u64,
     /// Engine name, as in `--engine NAME`.
     pub engine: String,
@@ -29,8 +34,10 @@ pub struct Study {
     /// What its sessions do.
     pub workload: Workload,
     /// Treatments in report order; each group's baseline first, its twin second.
+    #[serde(rename = "treatment", default)]
     pub treatments: Vec<Treatment>,
     /// What is compared; every treatment against its group's baseline first.
+    #[serde(rename = "comparison", default)]
     pub comparisons: Vec<Comparison>,
     /// Blocks, rounds, slices, stopping.
     pub design: Design,
@@ -43,7 +50,8 @@ pub struct Study {
 }
 
 /// One combination of levels.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Treatment {
     /// Unique in the study, such as `same-core/l2`.
     pub name: String,
@@ -59,12 +67,15 @@ pub struct Treatment {
     /// How sessions are bound.
     pub pin: Pin,
     /// NUMA nodes of its workers' memory.
+    #[serde(default)]
     pub memory: Memory,
     /// Where the engine's service threads run; `None` if they are not placed.
     pub service: Option<Service>,
     /// Machine state beyond a mask.
+    #[serde(default, skip_serializing_if = "Arm::is_as_found")]
     pub arm: Arm,
     /// How its engine differs from the study's.
+    #[serde(default, skip_serializing_if = "Instance::is_default")]
     pub instance: Instance,
     /// Options of the workload for this treatment (the study's own with the factor levels set).
     pub options: Options,
@@ -73,7 +84,7 @@ pub struct Treatment {
 }
 
 /// Role of a treatment.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Role {
     /// A, the baseline of its group: one session alone.
@@ -85,7 +96,8 @@ pub enum Role {
 }
 
 /// A ratio that the analysis estimates.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Comparison {
     /// Unique name, such as `same-core/l2 : alone` or `smt-yield/l2`.
     pub name: String,
@@ -98,7 +110,8 @@ pub struct Comparison {
 }
 
 /// How the study is spread over time. All durations in nanoseconds or seconds, as named.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Design {
     /// Rounds in a block; at least 20 for sliced workloads, 1 for whole runs.
     pub rounds: u32,
@@ -121,7 +134,8 @@ pub struct Design {
 
 /// Long windows: blocks of one window of each treatment, which show stalls, turbo limits and background work that
 /// slices miss. Results of slices do not include them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct LongWindows {
     /// Number of windows of each treatment, each in another block.
     pub blocks: u32,
@@ -130,8 +144,8 @@ pub struct LongWindows {
 }
 
 /// When the study ends.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-#[serde(tag = "kind", rename_all = "kebab-case")]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Stopping {
     /// As many blocks as fit into the budget, fixed after the first (calibration) block from its duration alone; at
     /// least 8; one look.

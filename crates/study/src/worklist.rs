@@ -45,24 +45,9 @@ pub const RECIPE: &str = "recipe";
 /// compared.
 pub const RECIPE_STORED: &str = "chain";
 
-/// Options of the workload, without `metric.NAME`.
-const OPTIONS: [&str; 15] = [
-    RECIPE,
-    "command",
-    "check",
-    "list",
-    "files",
-    "total_mib",
-    "order",
-    "feed",
-    "cold",
-    "settle_s",
-    "timeout_s",
-    "page_size",
-    "salvage",
-    "headline",
-    "folder",
-];
+/// Options of the workload, for messages, without `metric.NAME`.
+const OPTIONS: &str = "recipe, command, check, list, files, total_mib, order, feed, cold, settle_s, timeout_s, \
+                       page_size, salvage, headline, folder";
 
 /// The order in which items start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -225,7 +210,7 @@ pub fn option_fault(key: &str, value: &OptionValue) -> Option<String> {
             (!matches!(value, OptionValue::Flag(_))).then(|| format!("'{text}' is neither true nor false"))
         }
         "page_size" => range(value, 512, 65_536, "bytes"),
-        _ => Some(format!("unknown to worklist; allowed: {}, metric.NAME", OPTIONS.join(", "))),
+        _ => Some(format!("unknown to worklist; allowed: {OPTIONS}, metric.NAME")),
     }
 }
 

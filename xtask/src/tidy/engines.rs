@@ -11,11 +11,12 @@ use std::collections::BTreeSet;
 const PLAIN_WORDS: [&str; 2] = ["command", "simulated"];
 
 /// Places that name engines on purpose, beside files and folders of their own name.
-const NAMED: [(&str, &str); 7] = [
+const NAMED: [(&str, &str); 8] = [
     ("crates/python/src/engine.rs", "the table of engines on Python packages"),
     ("crates/tpch/src/query.rs", "dialects of SQL, which are called after engines"),
     ("crates/reload/src/", "engines of its own, one folder each"),
     ("crates/study/src/worklist.rs", "the default chain"),
+    ("crates/study/src/load/definition.rs", "an example in the schema"),
     ("crates/worklist/src/", "chains and their items, which are called after engines"),
     ("crates/fuzz/src/", "inputs"),
     ("crates/runner/src/guard.rs", "other servers, including products that are an engine as a library"),

@@ -124,7 +124,7 @@ impl Level {
 }
 
 /// How sessions are bound inside a placement.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Pin {
     /// Session i on its own logical CPU, round robin.

@@ -57,6 +57,12 @@ impl FromStr for Placement {
     }
 }
 
+impl<'de> serde::Deserialize<'de> for Placement {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        crate::text::parsed(deserializer)
+    }
+}
+
 fn parse(text: &str) -> Result<Expression, String> {
     if text.is_empty() {
         return Err("it is empty".to_owned());

@@ -6,12 +6,15 @@
 use std::fmt;
 use std::str::FromStr;
 
+use serde::{Deserialize, Deserializer, Serialize};
+
 use super::draw::package_of;
 use super::{Draw, Pin, Placement, PlacementError, Resolved, resolve};
 use crate::{CpuSet, Topology};
 
 /// Where service threads should run, not yet bound to a machine.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(into = "String")]
 pub enum Service {
     /// On the package with most sessions.
     Near,
@@ -44,6 +47,18 @@ impl FromStr for Service {
                 Err(error) => Err(error),
             },
         }
+    }
+}
+
+impl<'de> Deserialize<'de> for Service {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        crate::text::parsed(deserializer)
+    }
+}
+
+impl From<Service> for String {
+    fn from(service: Service) -> Self {
+        service.to_string()
     }
 }
 

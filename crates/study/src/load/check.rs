@@ -1,33 +1,21 @@
-//! Checks of a study definition that need no machine: ranges, words, names.
+//! Checks of a study definition that need no machine: limits, words, and keys that depend on each other.
 
-use std::ops::Range;
-use threadwise_machine::Placement;
-use threadwise_machine::text::{escaped, is_deceptive};
-use toml::{Spanned, Value};
+use std::sync::OnceLock;
 
-use super::error::{LoadError, Source};
-use super::raw::{RawDesign, RawOptions, RawStudy, RawSweep, option_value};
-use super::values::{memory, pin, service, session_fault, sweep_orders, sweep_points};
-use super::{dop, external, jobs};
+use serde_json::Value as Schema;
+use threadwise_machine::Pin;
+use toml::{Table, Value};
+
+use super::definition::{self, Definition, OptionTable, TreatmentSection};
+use super::source::{LoadError, StudyFile};
 use crate::arm::FACTORS;
-use crate::instance;
-use crate::plan::long;
-use crate::{Arm, OptionValue, Workload, command, worklist};
+use crate::external::{ARMS, name_fault};
+use crate::worklist::{self, MAX_JOBS};
+use crate::{Arm, OptionValue, Workload, command, instance};
 
 /// Options of the workload `logical-io`; engines check those of other workloads.
-const LOGICAL_IO: [&str; 11] = [
-    "data",
-    "blocks",
-    "scale",
-    "data_mib",
-    "work_unit",
-    "update_pct",
-    "think_time_us",
-    "hot_pct",
-    "hot_blocks",
-    "shared",
-    "loop",
-];
+const LOGICAL_IO: &str =
+    "data, blocks, scale, data_mib, work_unit, update_pct, think_time_us, hot_pct, hot_blocks, shared, loop";
 
 /// Maximum blocks of a table: 1 TiB of data.
 const MAX_BLOCKS: i64 = 1 << 28;
@@ -35,105 +23,322 @@ const MAX_BLOCKS: i64 = 1 << 28;
 /// Levels of the option `data`.
 pub(super) const DATA_LEVELS: [&str; 3] = ["l2", "llc", "memory"];
 
-/// Options of the workload `tpch` that are the same in a whole study: all treatments read one data set
-/// and run the same queries.
-const STUDY_WIDE: [&str; 5] = ["scale", "cluster", "test", "queries", "parameters"];
+/// Maximum length of a list of levels in a section: a longer one would take long to resolve.
+const MOST_NUMBERS: usize = 200;
 
-/// The same of the workload `parallel-scan`: all treatments read one table.
-const ONE_TABLE: [&str; 1] = ["rows"];
-
-/// The same of the workload `worklist`: all treatments process one list.
-const ONE_LIST: [&str; 5] = [worklist::RECIPE, worklist::RECIPE_STORED, "list", "files", "total_mib"];
-
-/// Default name of the baseline.
-pub(super) const ALONE: &str = "alone";
-
-pub(super) fn check(raw: &RawStudy, source: &Source) -> Result<(), LoadError> {
-    words(raw, source)?;
-    design(&raw.design, source)?;
-    let workload = raw.workload.get_ref();
-    options(&raw.options, Some(workload), source)?;
-    options(&raw.engine_options, None, source)?;
-    factors(raw, source)?;
-    treatments(raw, source)?;
-    if let Some(sweep) = &raw.sweep {
-        self::sweep(sweep, raw, source)?;
-    }
-    dop::check(raw, source)?;
-    jobs::check(raw, source)?;
-    external::check(raw, source)?;
-    comparisons(raw, source)?;
-    let has_points = raw.sweep.is_some() || raw.dop.is_some() || raw.jobs.is_some();
-    if raw.treatments.is_empty() && !has_points {
-        return Err(source.at(
-            0..0,
-            "the baseline has nothing to be compared with: add a [[treatment]] with a placement, or a [sweep]",
-        ));
-    }
-    Ok(())
-}
-
-fn words(raw: &RawStudy, source: &Source) -> Result<(), LoadError> {
-    let words = [
-        ("name", raw.name.get_ref().as_str(), raw.name.span()),
-        ("engine", raw.engine.get_ref(), raw.engine.span()),
-        ("workload", raw.workload.get_ref().name(), raw.workload.span()),
-    ];
-    for (key, word, span) in words {
-        if word.trim().is_empty() {
-            return Err(source.at(span, format!("'{key}' is empty")));
+impl StudyFile {
+    pub(super) fn check(&self) -> Result<(), LoadError> {
+        static SCHEMA: OnceLock<Schema> = OnceLock::new();
+        let Definition { options, engine_options, sweep, dop, jobs, treatments, .. } = &self.definition;
+        let table: Table = toml::from_str(&self.source.text).unwrap_or_default();
+        self.limits(SCHEMA.get_or_init(definition::schema), &Value::Table(table), &mut Vec::new())?;
+        self.words()?;
+        self.design()?;
+        self.options(&["options"], options, Some(&self.definition.workload))?;
+        self.options(&["engine_options"], engine_options, None)?;
+        self.factors()?;
+        self.treatments()?;
+        self.sweep()?;
+        self.sections()?;
+        self.external()?;
+        self.comparisons()?;
+        match treatments.is_empty() && sweep.is_none() && dop.is_none() && jobs.is_none() {
+            true => Err(self.source.whole(
+                "the baseline has nothing to be compared with: add a [[treatment]] with a placement, or a [sweep]",
+            )),
+            false => Ok(()),
         }
     }
-    let simple = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
-    if !raw.name.get_ref().chars().all(simple) {
-        let message = format!(
-            "name '{}' has characters other than letters, digits, - and _",
-            raw.name.get_ref().escape_debug()
-        );
-        return Err(source.at(raw.name.span(), message));
-    }
-    Ok(())
-}
 
-fn design(design: &RawDesign, source: &Source) -> Result<(), LoadError> {
-    type Range = (&'static str, f64, f64);
-    let within =
-        |value: &Option<Spanned<f64>>, (key, low, high): Range| match value {
-            Some(found) if !(low..=high).contains(found.get_ref()) => Err(source
-                .at(found.span(), format!("{key} is {}, and {low} to {high} is allowed", found.get_ref()))),
-            _ => Ok(()),
+    /// Numbers outside of what the schema allows.
+    fn limits(&self, schema: &Schema, value: &Value, path: &mut Vec<String>) -> Result<(), LoadError> {
+        let inner: Vec<(String, &Schema, &Value)> = match value {
+            Value::Table(table) => {
+                let schema_of =
+                    |key: &String| schema["properties"].get(key).or(schema.get("additionalProperties"));
+                table.iter().filter_map(|(key, value)| Some((key.clone(), schema_of(key)?, value))).collect()
+            }
+            Value::Array(items) => {
+                items.iter().enumerate().map(|(at, item)| (at.to_string(), &schema["items"], item)).collect()
+            }
+            _ => Vec::new(),
         };
-    within(&design.slice_ms, ("slice_ms", 1.0, 3_600_000.0))?;
-    within(&design.rewarm_ms, ("rewarm_ms", 0.0, 60_000.0))?;
-    within(&design.level, ("level", 0.5, 0.9999))?;
-    within(&design.margin, ("margin", 0.0001, 0.5))?;
-    within(&design.budget_s, ("budget_s", 0.1, 31_536_000.0))?;
-    within(&design.until, ("until", 0.0001, 0.9))?;
-    within(&design.long_window_s, ("long_window_s", 0.01, 600.0))?;
-    if let Some(count) = &design.long_windows
-        && *count.get_ref() > long::MOST_BLOCKS
-    {
-        let message =
-            format!("long_windows is {}, and 0 to {} is allowed", count.get_ref(), long::MOST_BLOCKS);
-        return Err(source.at(count.span(), message));
-    }
-    for (key, count) in [("rounds", &design.rounds), ("blocks", &design.blocks)] {
-        if let Some(count) = count
-            && !(1..=100_000).contains(count.get_ref())
-        {
-            return Err(
-                source.at(count.span(), format!("{key} is {}, and 1 to 100000 is allowed", count.get_ref()))
-            );
+        for (key, schema, value) in inner {
+            path.push(key);
+            self.limits(schema, value, path)?;
+            path.pop();
+        }
+        let number = value.as_float().or(value.as_integer().map(|whole| whole as f64));
+        let (Some(number), Some(least), Some(most)) =
+            (number, schema["minimum"].as_f64(), schema["maximum"].as_f64())
+        else {
+            return Ok(());
+        };
+        match (least..=most).contains(&number) {
+            true => Ok(()),
+            false => {
+                let path: Vec<&str> = path.iter().map(String::as_str).collect();
+                let key = path.last().copied().unwrap_or_default();
+                Err(self.source.at(&path, format!("{key} is {number}, and {least} to {most} is allowed")))
+            }
         }
     }
-    if let Some(blocks) = &design.blocks
-        && (design.budget_s.is_some() || design.until.is_some())
-    {
-        return Err(
-            source.at(blocks.span(), "blocks is given together with budget_s or until; keep one of them")
-        );
+
+    fn words(&self) -> Result<(), LoadError> {
+        let name = self.name();
+        for (key, word) in [("name", name), ("engine", self.engine()), ("workload", self.workload().name())] {
+            if word.trim().is_empty() {
+                return Err(self.source.at(&[key], format!("'{key}' is empty")));
+            }
+        }
+        match name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_')) {
+            true => Ok(()),
+            false => {
+                let what = "has characters other than letters, digits, - and _";
+                Err(self.source.at(&["name"], format!("name '{}' {what}", name.escape_debug())))
+            }
+        }
     }
-    Ok(())
+
+    fn design(&self) -> Result<(), LoadError> {
+        let design = &self.definition.design;
+        match design.blocks.is_some() && (design.budget_s.is_some() || design.until.is_some()) {
+            true => Err(self.source.at(
+                &["design", "blocks"],
+                "blocks is given together with budget_s or until; keep one of them",
+            )),
+            false => Ok(()),
+        }
+    }
+
+    fn options(
+        &self,
+        path: &[&str],
+        options: &OptionTable,
+        workload: Option<&Workload>,
+    ) -> Result<(), LoadError> {
+        let fault = |(key, value): (&String, &OptionValue)| {
+            Some(self.source.at(&[path, &[key]].concat(), option_fault(workload?, key, value)?))
+        };
+        options.iter().find_map(fault).map_or(Ok(()), Err)
+    }
+
+    fn factors(&self) -> Result<(), LoadError> {
+        let Definition { factors, options, workload, .. } = &self.definition;
+        for (factor, levels) in factors {
+            if options.contains_key(factor) {
+                let why = format!("'{factor}' is both a factor and an option; keep one of them");
+                return Err(self.source.at(&["factors", factor], why));
+            }
+            if let Some((at, why)) = levels_fault(workload, factor, levels) {
+                let at = at.map(|at| at.to_string());
+                let path = ["factors", factor].into_iter().chain(at.as_deref());
+                return Err(self.source.at(&path.collect::<Vec<_>>(), why));
+            }
+        }
+        Ok(())
+    }
+
+    fn treatments(&self) -> Result<(), LoadError> {
+        let baseline = self.definition.baseline.treatment();
+        self.treatment(&["baseline"], &baseline)?;
+        let mut names = vec![baseline.name().to_owned(), format!("{}'", baseline.name())];
+        for (at, treatment) in self.definition.treatments.iter().enumerate() {
+            let path = ["treatment", &at.to_string()];
+            self.treatment(&path, treatment)?;
+            let name = treatment.name();
+            if names.iter().any(|known| known == name) {
+                let key = if treatment.name.is_some() { "name" } else { "placement" };
+                let why = format!("treatment '{name}' appears twice");
+                return Err(self.source.at(&[&path[..], &[key]].concat(), why));
+            }
+            names.push(name.to_owned());
+        }
+        Ok(())
+    }
+
+    fn treatment(&self, path: &[&str], treatment: &TreatmentSection) -> Result<(), LoadError> {
+        let Definition { factors, workload, .. } = &self.definition;
+        for key in treatment.set.keys() {
+            let factor =
+                || format!("'{key}' is a factor, and is also set for one treatment; keep one of them");
+            let fault = study_wide(workload, key).or_else(|| factors.contains_key(key).then(factor));
+            if let Some(why) = fault {
+                return Err(self.source.at(&[path, &["set", key]].concat(), why));
+            }
+        }
+        self.options(&[path, &["set"]].concat(), &treatment.set, Some(workload))?;
+        let jobs = treatment.sessions.filter(|jobs| *workload == Workload::WorkList && *jobs > MAX_JOBS);
+        if let Some(jobs) = jobs {
+            let why = format!("{jobs} jobs; at most {MAX_JOBS} are allowed");
+            return Err(self.source.at(&[path, &["sessions"]].concat(), why));
+        }
+        self.pin(path, treatment.pin)
+    }
+
+    /// Threads of a parallel query, and jobs of a work list, have no logical CPU of their own.
+    fn pin(&self, path: &[&str], pin: Option<Pin>) -> Result<(), LoadError> {
+        if pin != Some(Pin::Each) || !self.definition.shares_placement() {
+            return Ok(());
+        }
+        let who = if self.workload().has_dop() { "threads of a query" } else { "jobs of a work list" };
+        let why = format!("pin is 'each', but the {who} share the placement; set is allowed");
+        Err(self.source.at(&[path, &["pin"]].concat(), why))
+    }
+
+    fn sweep(&self) -> Result<(), LoadError> {
+        let Some(sweep) = &self.definition.sweep else { return Ok(()) };
+        self.pin(&["sweep"], sweep.pin)?;
+        for (factor, level) in sweep.only.iter() {
+            let refused = |why: String| Err(self.source.at(&["sweep", "only", factor], why));
+            let Some(levels) = self.definition.factors.get(factor) else {
+                let known = listed(self.definition.factors.keys());
+                return refused(format!("there is no factor '{factor}' in [factors]; it has {known}"));
+            };
+            if !levels.contains(level) {
+                let known = listed(levels);
+                return refused(format!("factor '{factor}' has no level '{level}'; its levels are {known}"));
+            }
+        }
+        Ok(())
+    }
+
+    /// `[dop]` and `[jobs]`: the workload that each is for, and their lists.
+    fn sections(&self) -> Result<(), LoadError> {
+        let Definition { sweep, dop, jobs, workload, .. } = &self.definition;
+        if let Some(dop) = dop {
+            if !workload.has_dop() {
+                return Err(self.source.at(&["workload"], without_dop(workload)));
+            }
+            self.few(&["dop", "levels"], dop.levels.0.as_deref())?;
+            self.few(&["dop", "streams"], dop.streams.as_ref().and_then(|streams| streams.0.as_deref()))?;
+        }
+        if let Some(jobs) = jobs {
+            let refused = |why: &str| Err(self.source.at(&["jobs", "placements"], why));
+            if *workload != Workload::WorkList {
+                let only = Workload::WorkList;
+                let why =
+                    format!("workload '{workload}' has no [jobs]: it is for {only}; leave the section out");
+                return Err(self.source.at(&["workload"], why));
+            }
+            if sweep.is_some() {
+                return refused("a work list has [jobs], or a [sweep] of sessions; keep one of them");
+            }
+            if jobs.placements.is_empty() {
+                return refused("placements of [jobs]: the list is empty; add a placement such as \"all\"");
+            }
+            self.few(&["jobs", "levels"], jobs.levels.0.as_deref())?;
+        }
+        Ok(())
+    }
+
+    fn few(&self, path: &[&str; 2], numbers: Option<&[u32]>) -> Result<(), LoadError> {
+        match numbers.is_some_and(|numbers| numbers.len() > MOST_NUMBERS) {
+            true => {
+                let [section, key] = path;
+                let why =
+                    format!("{key} of [{section}]: at most {MOST_NUMBERS} numbers are allowed; remove some");
+                Err(self.source.at(path, why))
+            }
+            false => Ok(()),
+        }
+    }
+
+    fn external(&self) -> Result<(), LoadError> {
+        let Definition { external, factors, workload, design, sweep, .. } = &self.definition;
+        let Some(external) = external else { return Ok(()) };
+        let arms = &external.arms;
+        let at = |path: &[&str], why: String| Err(self.source.at(&[&["external"], path].concat(), why));
+        if !(ARMS.0..=ARMS.1).contains(&arms.len()) {
+            return at(&["arms"], format!("{} arms; {} to {} are allowed", arms.len(), ARMS.0, ARMS.1));
+        }
+        for (number, arm) in arms.iter().enumerate() {
+            let twice = || format!("arm '{arm}' appears twice");
+            let fault = name_fault(arm).or_else(|| arms[..number].contains(arm).then(twice));
+            if let Some(why) = fault {
+                return at(&["arms", &number.to_string()], why);
+            }
+        }
+        if let Some(factor) = factors.keys().find(|factor| FACTORS.contains(&factor.as_str())) {
+            let why = format!("factor '{factor}' switches the machine, as [external] does: keep one of them");
+            return Err(self.source.at(&["factors", factor], why));
+        }
+        let fewest = arms.len() as u32;
+        if let Some(boots) = external.boots.filter(|boots| *boots < fewest) {
+            let most = crate::external::MOST_BOOTS;
+            return at(&["boots"], format!("boots is {boots}, and {fewest} to {most} is allowed"));
+        }
+        let expect = external.expect.keys().map(|arm| ("expect", arm));
+        for (key, arm) in expect.chain(external.switch.keys().map(|arm| ("switch", arm))) {
+            if !arms.contains(arm) {
+                return at(&[key, arm], format!("there is no arm '{arm}'; arms are {}", listed(arms)));
+            }
+        }
+        let is_empty = |words: &Option<String>| words.as_ref().is_some_and(|words| words.trim().is_empty());
+        if let Some((arm, _)) = external.expect.iter().find(|(_, expect)| is_empty(&expect.kernel)) {
+            return at(&["expect", arm, "kernel"], "kernel is empty; give a release such as 6.1".to_owned());
+        }
+        let mut switches = external.switch.iter();
+        if let Some((arm, _)) = switches.find(|(_, words)| words.first().is_none_or(String::is_empty)) {
+            let why = "a command must be a list of a program and its arguments";
+            return at(&["switch", arm], why.to_owned());
+        }
+        if !workload.is_sliced() {
+            let why = format!("external arms compare rates, and the workload {workload} has none");
+            return at(&["arms"], why);
+        }
+        let beside = [
+            ("[sweep]", sweep.is_some()),
+            ("[dop]", self.definition.dop.is_some()),
+            ("[jobs]", self.definition.jobs.is_some()),
+            ("blocks of [design]", design.blocks.is_some()),
+            ("budget_s", design.budget_s.is_some()),
+            ("until", design.until.is_some()),
+            ("long_windows", design.long_windows.is_some_and(|count| count > 0)),
+        ];
+        match beside.into_iter().find(|(_, is_there)| *is_there) {
+            Some((what, _)) => {
+                let why = "cannot be combined with [external], whose boots have their own blocks; remove one of them";
+                at(&["arms"], format!("{what} {why}"))
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn comparisons(&self) -> Result<(), LoadError> {
+        let Definition { baseline, treatments, comparisons, .. } = &self.definition;
+        let baseline = baseline.treatment();
+        let known: Vec<&str> =
+            std::iter::once(&baseline).chain(treatments).map(TreatmentSection::name).collect();
+        for (at, comparison) in comparisons.iter().enumerate() {
+            let number = at.to_string();
+            let refused = |key: &str, why: String| Err(self.source.at(&["comparison", &number, key], why));
+            for (key, side) in [("treatment", &comparison.treatment), ("baseline", &comparison.baseline)] {
+                if !known.contains(&side.as_str()) {
+                    let known = listed(&known);
+                    return refused(key, format!("there is no treatment '{side}'; treatments are {known}"));
+                }
+            }
+            if comparison.treatment == comparison.baseline {
+                return refused("baseline", "treatment and baseline are the same".to_owned());
+            }
+            if comparisons[..at].iter().any(|other| other.name == comparison.name) {
+                return refused("name", format!("comparison '{}' appears twice", comparison.name.0));
+            }
+        }
+        Ok(())
+    }
+
+    /// Refuses the first key `service` with this error: a key without effect would mislead.
+    pub(super) fn no_service(&self, fault: &str) -> Result<(), LoadError> {
+        if self.definition.baseline.service.is_some() {
+            return Err(self.source.at(&["baseline", "service"], fault));
+        }
+        match self.definition.treatments.iter().position(|treatment| treatment.service.is_some()) {
+            Some(at) => Err(self.source.at(&["treatment", &at.to_string(), "service"], fault)),
+            None => Ok(()),
+        }
+    }
 }
 
 /// The error of a workload option, if any.
@@ -148,8 +353,8 @@ pub(super) fn option_fault(workload: &Workload, key: &str, value: &OptionValue) 
 }
 
 fn logical_io_fault(key: &str, value: &OptionValue) -> Option<String> {
-    if !LOGICAL_IO.contains(&key) {
-        return Some(format!("logical-io has no option '{key}'; its options are {}", LOGICAL_IO.join(", ")));
+    if !LOGICAL_IO.split(", ").any(|known| known == key) {
+        return Some(format!("logical-io has no option '{key}'; its options are {LOGICAL_IO}"));
     }
     let is_whole = matches!(value, OptionValue::Integer(1..=MAX_BLOCKS));
     let is_size =
@@ -167,6 +372,25 @@ fn logical_io_fault(key: &str, value: &OptionValue) -> Option<String> {
     }
 }
 
+/// The error of the levels of a factor, if any, and which one it is about.
+pub(super) fn levels_fault(
+    workload: &Workload,
+    factor: &str,
+    levels: &[OptionValue],
+) -> Option<(Option<usize>, String)> {
+    if levels.is_empty() {
+        return Some((None, format!("factor '{factor}' has no levels")));
+    }
+    let of_level = |(at, level): (usize, &OptionValue)| {
+        let twice = || format!("level '{level}' of factor '{factor}' appears twice");
+        let fault = level_fault(workload, factor, level);
+        Some((Some(at), fault.or_else(|| levels[..at].contains(level).then(twice))?))
+    };
+    study_wide(workload, factor)
+        .map(|why| (None, why))
+        .or_else(|| levels.iter().enumerate().find_map(of_level))
+}
+
 /// The error of a factor level, if any.
 pub(super) fn level_fault(workload: &Workload, factor: &str, level: &OptionValue) -> Option<String> {
     match factor {
@@ -176,64 +400,13 @@ pub(super) fn level_fault(workload: &Workload, factor: &str, level: &OptionValue
     }
 }
 
-fn options(options: &RawOptions, workload: Option<&Workload>, source: &Source) -> Result<(), LoadError> {
-    for (key, value) in options {
-        let converted = scalar(key, value, source)?;
-        if let Some(fault) = workload.and_then(|workload| option_fault(workload, key, &converted)) {
-            return Err(source.at(value.span(), fault));
-        }
-    }
-    Ok(())
-}
-
-fn scalar(key: &str, value: &Spanned<Value>, source: &Source) -> Result<OptionValue, LoadError> {
-    option_value(value.get_ref()).ok_or_else(|| {
-        source.at(value.span(), format!("'{key}' is neither text nor a number nor true or false"))
-    })
-}
-
-fn factors(raw: &RawStudy, source: &Source) -> Result<(), LoadError> {
-    for (factor, levels) in &raw.factors {
-        if levels.get_ref().is_empty() {
-            return Err(source.at(levels.span(), format!("factor '{factor}' has no levels")));
-        }
-        if raw.options.contains_key(factor) {
-            return Err(source
-                .at(levels.span(), format!("'{factor}' is both a factor and an option; keep one of them")));
-        }
-        expect_no_study_wide(raw, factor, levels.span(), source)?;
-        let mut seen: Vec<OptionValue> = Vec::new();
-        for level in levels.get_ref() {
-            let value = scalar(factor, level, source)?;
-            if let Some(fault) = level_fault(raw.workload.get_ref(), factor, &value) {
-                return Err(source.at(level.span(), fault));
-            }
-            if seen.contains(&value) {
-                return Err(
-                    source.at(level.span(), format!("level '{value}' of factor '{factor}' appears twice"))
-                );
-            }
-            seen.push(value);
-        }
-    }
-    Ok(())
-}
-
-fn expect_no_study_wide(
-    raw: &RawStudy,
-    key: &str,
-    span: Range<usize>,
-    source: &Source,
-) -> Result<(), LoadError> {
-    study_wide(raw, key).map_or(Ok(()), |why| Err(source.at(span, why)))
-}
-
-/// The error if an option may not differ between treatments.
-pub(super) fn study_wide(raw: &RawStudy, key: &str) -> Option<String> {
-    let wide: &[&str] = match raw.workload.get_ref() {
-        Workload::Tpch => &STUDY_WIDE,
-        Workload::ParallelScan => &ONE_TABLE,
-        Workload::WorkList => &ONE_LIST,
+/// The error if an option may not differ between treatments: all of them read one data set, and run the same queries or
+/// process one list.
+pub(super) fn study_wide(workload: &Workload, key: &str) -> Option<String> {
+    let wide: &[&str] = match workload {
+        Workload::Tpch => &["scale", "cluster", "test", "queries", "parameters"],
+        Workload::ParallelScan => &["rows"],
+        Workload::WorkList => &[worklist::RECIPE, worklist::RECIPE_STORED, "list", "files", "total_mib"],
         _ => &[],
     };
     let shown = if key == worklist::RECIPE_STORED { worklist::RECIPE } else { key };
@@ -241,140 +414,27 @@ pub(super) fn study_wide(raw: &RawStudy, key: &str) -> Option<String> {
         .then(|| format!("'{shown}' is the same for all treatments of a study; move it to [options]"))
 }
 
-/// Options of one treatment.
-fn set(set: &RawOptions, raw: &RawStudy, source: &Source) -> Result<(), LoadError> {
-    for (key, value) in set {
-        expect_no_study_wide(raw, key, value.span(), source)?;
-        if raw.factors.contains_key(key) {
-            let message = format!("'{key}' is a factor, and is also set for one treatment; keep one of them");
-            return Err(source.at(value.span(), message));
-        }
-    }
-    options(set, Some(raw.workload.get_ref()), source)
-}
-
-fn treatments(raw: &RawStudy, source: &Source) -> Result<(), LoadError> {
-    let baseline = &raw.baseline;
-    set(&baseline.set, raw, source)?;
-    placement(baseline.placement.as_ref(), source)?;
-    sessions(baseline.sessions.as_ref(), source)?;
-    pin(baseline.pin.as_ref(), raw.workload.get_ref(), source)?;
-    memory(baseline.memory.as_ref(), source)?;
-    service(baseline.service.as_ref(), source)?;
-    let alone = baseline.name.as_ref().map_or(ALONE, |name| name.get_ref());
-    let mut names = vec![alone.to_owned(), format!("{alone}'")];
-    name(baseline.name.as_ref(), source)?;
-    for treatment in &raw.treatments {
-        set(&treatment.set, raw, source)?;
-        placement(Some(&treatment.placement), source)?;
-        sessions(treatment.sessions.as_ref(), source)?;
-        pin(treatment.pin.as_ref(), raw.workload.get_ref(), source)?;
-        memory(treatment.memory.as_ref(), source)?;
-        service(treatment.service.as_ref(), source)?;
-        name(treatment.name.as_ref(), source)?;
-        let name = treatment.name.as_ref().unwrap_or(&treatment.placement);
-        if names.contains(name.get_ref()) {
-            return Err(source.at(name.span(), format!("treatment '{}' appears twice", name.get_ref())));
-        }
-        names.push(name.get_ref().clone());
-    }
-    Ok(())
-}
-
-fn name(name: Option<&Spanned<String>>, source: &Source) -> Result<(), LoadError> {
-    let Some(name) = name else { return Ok(()) };
-    let text = name.get_ref();
-    if text.contains(is_deceptive) {
-        let message = format!("name '{}' has a control or format character", escaped(text));
-        return Err(source.at(name.span(), message));
-    }
-    let bad = |c: char| matches!(c, '/' | '\'');
-    if text.trim().is_empty() || text.chars().count() > 60 || text.contains(bad) {
-        let message = format!("name '{text}' is empty, over 60 characters, or contains / or '");
-        return Err(source.at(name.span(), message));
-    }
-    Ok(())
-}
-
-fn placement(text: Option<&Spanned<String>>, source: &Source) -> Result<(), LoadError> {
-    let Some(text) = text else { return Ok(()) };
-    match text.get_ref().parse::<Placement>() {
-        Ok(_) => Ok(()),
-        Err(error) => Err(source.at(text.span(), error.to_string())),
-    }
-}
-
-fn sessions(count: Option<&Spanned<u32>>, source: &Source) -> Result<(), LoadError> {
-    let Some(count) = count else { return Ok(()) };
-    session_fault(*count.get_ref()).map_or(Ok(()), |fault| Err(source.at(count.span(), fault)))
-}
-
 /// The error for placing service threads of an engine without any.
 pub(super) fn no_service_threads(engine: &str) -> String {
     format!("engine {engine} has no service threads to place; leave out service")
 }
 
-/// Refuses the first key `service` with this error: a key without effect would mislead.
-pub(super) fn no_service(raw: &RawStudy, source: &Source, fault: &str) -> Result<(), LoadError> {
-    let keys = raw.treatments.iter().map(|treatment| &treatment.service);
-    let first = std::iter::once(&raw.baseline.service).chain(keys).flatten().next();
-    first.map_or(Ok(()), |text| Err(source.at(text.span(), fault)))
+/// The error of `[dop]` for a workload without a DOP; suggests the one that is spelt almost alike.
+fn without_dop(workload: &Workload) -> String {
+    let letters = |text: &str| -> String {
+        text.chars().filter(char::is_ascii_alphanumeric).map(|letter| letter.to_ascii_lowercase()).collect()
+    };
+    let with_dop = Workload::ALL.iter().filter(|workload| workload.has_dop());
+    let known: Vec<&str> = with_dop.map(Workload::name).collect();
+    let way = match known.iter().find(|known| letters(workload.name()) == letters(known)) {
+        Some(known) => format!("write workload = \"{known}\""),
+        None => format!("leave the section out, or write workload = \"{}\"", known[0]),
+    };
+    let known = known.join(" and ");
+    format!("workload '{workload}' has no [dop]: it is for {known}, whose queries run in parallel; {way}")
 }
 
-fn sweep(sweep: &RawSweep, raw: &RawStudy, source: &Source) -> Result<(), LoadError> {
-    sweep_orders(sweep, source)?;
-    if let Some(past) = &sweep.past
-        && !(1.0..=16.0).contains(past.get_ref())
-    {
-        return Err(source.at(past.span(), format!("past is {}, and 1 to 16 is allowed", past.get_ref())));
-    }
-    pin(sweep.pin.as_ref(), raw.workload.get_ref(), source)?;
-    sweep_points(sweep, source)?;
-    for (factor, level) in &sweep.only {
-        let Some(levels) = raw.factors.get(factor) else {
-            let known: Vec<&str> = raw.factors.keys().map(String::as_str).collect();
-            let message = format!("there is no factor '{factor}' in [factors]; it has {}", listed(&known));
-            return Err(source.at(level.span(), message));
-        };
-        let wanted = scalar(factor, level, source)?;
-        let known: Vec<OptionValue> =
-            levels.get_ref().iter().filter_map(|level| option_value(level.get_ref())).collect();
-        if !known.contains(&wanted) {
-            let known: Vec<String> = known.iter().map(ToString::to_string).collect();
-            let message =
-                format!("factor '{factor}' has no level '{wanted}'; its levels are {}", known.join(", "));
-            return Err(source.at(level.span(), message));
-        }
-    }
-    Ok(())
-}
-
-fn comparisons(raw: &RawStudy, source: &Source) -> Result<(), LoadError> {
-    let mut known: Vec<&str> = vec![raw.baseline.name.as_ref().map_or(ALONE, |name| name.get_ref())];
-    known.extend(
-        raw.treatments.iter().map(|one| one.name.as_ref().unwrap_or(&one.placement).get_ref().as_str()),
-    );
-    for (index, comparison) in raw.comparisons.iter().enumerate() {
-        for side in [&comparison.treatment, &comparison.baseline] {
-            if !known.contains(&side.get_ref().as_str()) {
-                let message =
-                    format!("there is no treatment '{}'; treatments are {}", side.get_ref(), listed(&known));
-                return Err(source.at(side.span(), message));
-            }
-        }
-        if comparison.treatment.get_ref() == comparison.baseline.get_ref() {
-            return Err(source.at(comparison.baseline.span(), "treatment and baseline are the same"));
-        }
-        name(Some(&comparison.name), source)?;
-        let earlier = &raw.comparisons[..index];
-        if earlier.iter().any(|other| other.name.get_ref() == comparison.name.get_ref()) {
-            let message = format!("comparison '{}' appears twice", comparison.name.get_ref());
-            return Err(source.at(comparison.name.span(), message));
-        }
-    }
-    Ok(())
-}
-
-fn listed(words: &[&str]) -> String {
+fn listed<T: ToString>(words: impl IntoIterator<Item = T>) -> String {
+    let words: Vec<String> = words.into_iter().map(|word| word.to_string()).collect();
     if words.is_empty() { "none".to_owned() } else { words.join(", ") }
 }

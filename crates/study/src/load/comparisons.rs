@@ -1,14 +1,14 @@
-//! What is compared: each treatment with its baseline, known pairs of placements, sweep steps, and the file's own
-//! comparisons.
+//! What is compared: each treatment with its baseline, known pairs of placements, points of the axis, levels of arms and
+//! instances, versions, the file's own comparisons, and those of the command line (`--compare A:B`).
 
-use toml::Spanned;
-
-use super::error::LoadError;
-use super::file::StudyFile;
-use super::raw::RawComparison;
-use super::seat::{Group, Seat};
-use super::sweep::{Line, Point, Sweep};
-use crate::{Comparison, Role};
+use super::axis::Axis;
+use super::candidate::{Candidate, Group, Resolver, default_sessions, short_label};
+use super::definition::{ComparisonSection, TreatmentSection};
+use super::factors;
+use super::quota::Reached;
+use super::source::{LoadError, StudyFile};
+use crate::version::{self, NAMES};
+use crate::{Comparison, Options, Role, Study};
 
 /// Comparisons that any study gets when both sides exist with equal numbers of sessions: kind, placement on top,
 /// placement below.
@@ -18,126 +18,119 @@ const PAIRS: [(&str, &str, &str); 3] = [
     ("packages", "cross-package", "same-package"),
 ];
 
-/// Names below the line: A and A′ for the baseline, otherwise one treatment.
-pub(super) fn below(name: &str, group: &Group, suffix: &str) -> Vec<String> {
-    let alone = &group.seats[0].name;
-    if name == alone {
-        return vec![format!("{alone}{suffix}"), format!("{}{suffix}", group.seats[1].name)];
-    }
-    vec![format!("{name}{suffix}")]
-}
+/// Default kind of a file's comparison.
+const NAMED: &str = "named";
 
-/// Every treatment against its group's baseline.
-pub(super) fn against_baseline(group: &Group, suffix: &str) -> Vec<Comparison> {
-    let alone = &group.seats[0].name;
-    let compared = group.seats.iter().filter(|seat| seat.role == Role::Compared);
-    let against = |seat: &Seat| Comparison {
-        name: format!("{}{suffix} : {alone}", seat.name),
-        treatment: format!("{}{suffix}", seat.name),
-        baseline: below(alone, group, suffix),
-        kind: "baseline".to_owned(),
-    };
-    compared.map(against).collect()
-}
+/// Kind of a comparison with the baseline.
+const BASELINE: &str = "baseline";
 
-/// The comparisons of [`PAIRS`] that a group allows.
-pub(super) fn pairs(group: &Group, suffix: &str) -> Vec<Comparison> {
-    // With two memory policies, placement and policy would both differ.
-    let first = &group.seats[0];
-    let is_alike = |seat: &Seat| seat.memory == first.memory && seat.service == first.service;
-    let find = |placement: &str| {
-        group
-            .seats
-            .iter()
-            .find(|seat| seat.role == Role::Compared && seat.placement == placement && is_alike(seat))
-    };
-    let pair = |(kind, top, under): (&str, &str, &str)| {
-        let (top, under) = (find(top)?, find(under)?);
-        (top.sessions == under.sessions).then(|| Comparison {
-            name: format!("{kind}{suffix}"),
-            treatment: format!("{}{suffix}", top.name),
-            baseline: below(&under.name, group, suffix),
-            kind: kind.to_owned(),
-        })
-    };
-    PAIRS.into_iter().filter_map(pair).collect()
-}
+/// Kind of the comparison of both threads of a core with SMT taken away.
+const BOTH_THREADS: &str = "smt-off";
 
-/// Each sweep point against the one before it, in every order; the first step is already a comparison with the
-/// baseline. Also what more sessions than cores add in the end, where that is not a step.
-pub(super) fn steps(sweep: &Sweep, group: &Group, suffix: &str) -> Vec<Comparison> {
-    let mut all: Vec<Comparison> = Vec::new();
-    for line in &sweep.lines {
-        let order = line.order.map_or(String::new(), |order| format!("{order} "));
-        let against = |kind: &str, (fewer, under): &Point, (more, top): &Point| Comparison {
-            name: format!("{kind} {order}{fewer}-{more}{suffix}"),
-            treatment: format!("{top}{suffix}"),
-            baseline: below(under, group, suffix),
-            kind: kind.to_owned(),
-        };
-        let steps = line.points.windows(2).map(|pair| against("sweep-step", &pair[0], &pair[1]));
-        let beyond = beyond_cores(sweep, line).map(|(cores, last)| against("beyond-cores", cores, last));
-        for comparison in steps.chain(beyond) {
-            let is_first = comparison.baseline.first() == Some(&format!("{}{suffix}", group.seats[0].name));
-            let is_there = all.iter().any(|other| {
-                other.treatment == comparison.treatment && other.baseline == comparison.baseline
-            });
-            if !is_first && !is_there {
-                all.push(comparison);
+/// Pairs of placements: both threads, and one thread, of the same cores.
+const BOTH_AND_ONE: [(&str, &str); 2] = [("all", "no-smt"), ("same-core", "1c1t")];
+
+/// How many names an error suggests.
+const NEAREST: usize = 3;
+
+/// Adds the comparisons of all groups. `both_threads` are the treatments that need both threads of a core, and are left
+/// out of groups without SMT.
+///
+/// # Errors
+/// A comparison of the file has the name of another one, or one of the command line has no sides.
+pub(super) fn add(
+    study: &mut Study,
+    groups: &[Group],
+    axis: Option<&Axis>,
+    reached: Option<&Reached<'_>>,
+    resolver: &Resolver<'_>,
+    both_threads: &[String],
+) -> Result<(), LoadError> {
+    let has_placements =
+        resolver.overrides.placements.is_some() && resolver.definition.sections().next().is_none();
+    let mut named = Vec::new();
+    for group in groups {
+        if resolver.overrides.versions.is_some() {
+            study.comparisons.extend(versions(group));
+            continue;
+        }
+        let baseline = &group.baseline().name;
+        study.comparisons.extend(group.compared().map(|Candidate { name, .. }| {
+            group.ratio(format!("{} : {baseline}", group.whole(name)), name, group, baseline, BASELINE)
+        }));
+        named.extend(pairs(group));
+        if let Some(axis) = axis.filter(|axis| axis.kind != super::axis::Kind::Sessions || group.has_sweep) {
+            named.extend(axis.comparisons(group));
+        }
+        if let Some(reached) = reached {
+            named.extend(reached.comparisons(group));
+        }
+        for section in &resolver.definition.comparisons {
+            let found = match has_placements {
+                true => between(section, resolver, group),
+                false => Ok(here(section, group).into_iter().collect()),
+            };
+            match found {
+                Ok(comparisons) => {
+                    for comparison in comparisons {
+                        add_named(&mut named, comparison, section, resolver.file)?;
+                    }
+                }
+                Err(why) => {
+                    let line = format!("comparison {}: {why}", section.name.0);
+                    // Equal in every group.
+                    if !study.left_out.contains(&line) {
+                        study.left_out.push(line);
+                    }
+                }
             }
         }
     }
-    all
+    study.comparisons.extend(named);
+    study.comparisons.extend(between_levels(groups, both_threads));
+    resolver.overrides.compares.iter().try_for_each(|text| add_asked(study, groups, text))
 }
 
-/// The point at the number of cores, and the last one beyond it in which no two sessions share a logical CPU; without
-/// SMT the last of all.
-fn beyond_cores<'a>(sweep: &Sweep, line: &'a Line) -> Option<(&'a Point, &'a Point)> {
-    let at = line.points.iter().find(|(sessions, _)| *sessions == sweep.cores)?;
-    let beyond = || line.points.iter().filter(|(sessions, _)| *sessions > sweep.cores);
-    let last = beyond().rfind(|(sessions, _)| *sessions <= sweep.allowed).or_else(|| beyond().next_back())?;
-    Some((at, last))
+/// The comparisons of [`PAIRS`] that a group allows.
+fn pairs(group: &Group) -> impl Iterator<Item = Comparison> {
+    // With two memory policies, placement and policy would both differ.
+    let first = group.baseline();
+    let find = move |placement: &str| {
+        group.compared().find(|candidate| {
+            candidate.placement.text == placement
+                && candidate.memory == first.memory
+                && candidate.service == first.service
+        })
+    };
+    PAIRS.into_iter().filter_map(move |(kind, top, under)| {
+        let (top, under) = (find(top)?, find(under)?);
+        (top.sessions == under.sessions)
+            .then(|| group.ratio(group.whole(kind), &top.name, group, &under.name, kind))
+    })
 }
 
-/// The file's own comparisons, where both sides exist. One of the known pairs takes the file's name, and keeps its kind
-/// if the file has none.
-pub(super) fn own_comparisons(
-    named: &mut Vec<Comparison>,
-    file: &StudyFile,
-    group: &Group,
-    suffix: &str,
-) -> Result<(), LoadError> {
-    let is_there = |name: &str| group.seats.iter().any(|seat| seat.name == name);
-    for raw in &file.raw.comparisons {
-        let here =
-            |name: &'_ Spanned<String>| group.aliases.get(name.get_ref()).unwrap_or(name.get_ref()).clone();
-        let (top, under) = (here(&raw.treatment), here(&raw.baseline));
-        if !is_there(&top) || !is_there(&under) || top == under {
-            continue;
-        }
-        let comparison = Comparison {
-            name: format!("{}{suffix}", raw.name.get_ref()),
-            treatment: format!("{top}{suffix}"),
-            baseline: below(&under, group, suffix),
-            kind: raw.kind.clone().unwrap_or_else(|| NAMED.to_owned()),
-        };
-        add(named, comparison, file, raw)?;
-    }
-    Ok(())
+/// A comparison of the file, where the group has both sides.
+fn here(section: &ComparisonSection, group: &Group) -> Option<Comparison> {
+    let name = |name: &String| group.aliases.get(name).unwrap_or(name).clone();
+    let (top, under) = (name(&section.treatment), name(&section.baseline));
+    let is_there = group.named(&top).is_some() && group.named(&under).is_some();
+    (is_there && top != under).then(|| of_file(section, group, &top, &under, ""))
 }
 
-/// Default kind of a file's comparison.
-pub(super) const NAMED: &str = "named";
+fn of_file(section: &ComparisonSection, group: &Group, top: &str, under: &str, sessions: &str) -> Comparison {
+    let name = group.whole(&format!("{}{sessions}", section.name.0));
+    group.ratio(name, top, group, under, section.kind.as_deref().unwrap_or(NAMED))
+}
 
 /// Adds a comparison of the file, or gives its name and kind to the known pair with the same sides.
 ///
 /// # Errors
 /// Another comparison has the name.
-pub(super) fn add(
+fn add_named(
     named: &mut Vec<Comparison>,
     comparison: Comparison,
+    section: &ComparisonSection,
     file: &StudyFile,
-    raw: &RawComparison,
 ) -> Result<(), LoadError> {
     // A sweep step keeps its kind: its chart line would have a gap.
     let is_same = |other: &Comparison| {
@@ -148,9 +141,9 @@ pub(super) fn add(
     let same = named.iter().position(is_same);
     let is_taken = |(at, other): (usize, &Comparison)| other.name == comparison.name && Some(at) != same;
     if named.iter().enumerate().any(is_taken) {
-        let message =
-            format!("comparison '{}' has the name of a built-in one; rename it", raw.name.get_ref());
-        return Err(file.source.at(raw.name.span(), message));
+        let at = file.definition.comparisons.iter().position(|other| other.name == section.name);
+        let why = format!("comparison '{}' has the name of a built-in one; rename it", section.name.0);
+        return Err(file.source.at(&["comparison", &at.unwrap_or_default().to_string(), "name"], why));
     }
     match same {
         None => named.push(comparison),
@@ -162,4 +155,217 @@ pub(super) fn add(
         }
     }
     Ok(())
+}
+
+/// A comparison of the file between the placements of the command line: those of its sides, with the file's sessions, or
+/// with equal numbers on both sides where the file has equal ones. Otherwise why it is not possible.
+fn between(
+    section: &ComparisonSection,
+    resolver: &Resolver<'_>,
+    group: &Group,
+) -> Result<Vec<Comparison>, String> {
+    let (top, top_sessions) = side(&section.treatment, resolver)?;
+    if section.baseline == resolver.definition.baseline.treatment().name() {
+        return Err("every placement is compared with the baseline already".to_owned());
+    }
+    let (under, under_sessions) = side(&section.baseline, resolver)?;
+    let on = |placement: &str| {
+        let found: Vec<&Candidate> =
+            group.compared().filter(|candidate| candidate.placement.text == placement).collect();
+        let missing = || format!("{placement} is not among the placements of --placement");
+        if found.is_empty() { Err(missing()) } else { Ok(found) }
+    };
+    let (tops, unders) = (on(top)?, on(under)?);
+    let fits = |one: &Candidate, other: &Candidate| match top_sessions == under_sessions {
+        true => one.sessions == other.sessions,
+        false => (one.sessions, other.sessions) == (top_sessions, under_sessions),
+    };
+    let all = tops.iter().flat_map(|top| unders.iter().map(move |under| (*top, *under)));
+    let pairs: Vec<(&Candidate, &Candidate)> = all.filter(|(top, under)| fits(top, under)).collect();
+    let several = pairs.len() > 1;
+    let comparison = |(top, under): (&Candidate, &Candidate)| {
+        let sessions = if several { format!(" s{}", top.sessions) } else { String::new() };
+        of_file(section, group, &top.name, &under.name, &sessions)
+    };
+    match pairs.is_empty() {
+        true => Err("its sides have different numbers of sessions".to_owned()),
+        false => Ok(pairs.into_iter().map(comparison).collect()),
+    }
+}
+
+/// Placement and sessions of a treatment of the file, if it consists of nothing else.
+fn side<'a>(name: &str, resolver: &'a Resolver<'_>) -> Result<(&'a str, u32), String> {
+    let is_it = |treatment: &&TreatmentSection| treatment.name() == name;
+    let found = resolver.definition.treatments.iter().find(is_it);
+    let found = found.ok_or_else(|| format!("{name} is the baseline"))?;
+    if found.service.is_some() || found.memory.is_some() || !found.set.is_empty() {
+        return Err(format!("{name} is more than a placement"));
+    }
+    let sessions = match found.sessions {
+        Some(sessions) => sessions,
+        None => default_sessions(&found.placement, resolver.topology).map_err(|error| error.to_string())?,
+    };
+    Ok((&found.placement.text, sessions))
+}
+
+/// The comparisons of a group with versions: the second over the first on each placement, then every placement of the
+/// first over the first placement.
+fn versions(group: &Group) -> Vec<Comparison> {
+    let with = |version: &'static str| -> Vec<&Candidate> {
+        let all = group.candidates.iter().filter(|candidate| candidate.role != Role::BaselineTwin);
+        all.filter(|candidate| candidate.version == Some(version)).collect()
+    };
+    let (first, second) = (with(NAMES[0]), with(NAMES[1]));
+    let comparison = |top: &Candidate, under: &Candidate, kind: &str| {
+        let name = format!("{} : {}", group.whole(&top.name), under.name);
+        group.ratio(name, &top.name, group, &under.name, kind)
+    };
+    // All studies use this name for comparisons with the baseline.
+    let kind = |at: usize| if at == 0 { BASELINE } else { version::KIND };
+    let over =
+        second.iter().zip(&first).enumerate().map(|(at, (top, under))| comparison(top, under, kind(at)));
+    let others = first.iter().skip(1).map(|top| comparison(top, first[0], BASELINE));
+    over.chain(others).collect()
+}
+
+/// Compares every candidate under each level of an arm or instance with itself under the first level, the other levels
+/// being the same; and both threads of a core with one with SMT taken away.
+fn between_levels(groups: &[Group], both_threads: &[String]) -> Vec<Comparison> {
+    let mut found = Vec::new();
+    for (at, group) in groups.iter().enumerate() {
+        let kinds = group.levels.keys().filter_map(|factor| Some((factor, factors::kind(factor)?)));
+        for (factor, kind) in kinds {
+            let others = |one: &Group| -> Options {
+                let others = one.levels.iter().filter(|(name, _)| *name != factor);
+                others.map(|(name, level)| (name.clone(), level.clone())).collect()
+            };
+            let first = groups[..at].iter().find(|first| others(first) == others(group));
+            let Some(first) = first else { continue };
+            let level = short_label(first, factor, groups).unwrap_or_default();
+            let is_there = |candidate: &&Candidate| {
+                candidate.role != Role::BaselineTwin && first.named(&candidate.name).is_some()
+            };
+            let candidates = group.candidates.iter().filter(is_there);
+            found.extend(candidates.map(|Candidate { name, .. }| {
+                let whole = format!("{} : {factor}={level}", group.whole(name));
+                group.ratio(whole, name, first, name, kind)
+            }));
+            if factor == "smt" {
+                found.extend(against_one_thread(first, group, both_threads));
+            }
+        }
+    }
+    found
+}
+
+fn against_one_thread<'a>(
+    with_smt: &'a Group,
+    without: &'a Group,
+    both_threads: &'a [String],
+) -> impl Iterator<Item = Comparison> + 'a {
+    let both = with_smt.candidates.iter().filter(|candidate| both_threads.contains(&candidate.name));
+    both.filter_map(|both| {
+        let placement = BOTH_AND_ONE.iter().find(|(two, _)| *two == both.placement.text)?.1;
+        let one = without.candidates.iter().find(|candidate| {
+            candidate.role != Role::BaselineTwin
+                && candidate.placement.text == placement
+                && candidate.set == both.set
+        })?;
+        let name = format!("{} : {}", with_smt.whole(&both.name), without.whole(&one.name));
+        Some(with_smt.ratio(name, &both.name, without, &one.name, BOTH_THREADS))
+    })
+}
+
+/// Adds the comparisons of a text of `--compare`: two treatment names with a colon between them. A name without levels
+/// stands for the treatments of that name in every group. Existing comparisons are not added twice.
+///
+/// # Errors
+/// A text that is not a pair of names, or an unknown name.
+fn add_asked(study: &mut Study, groups: &[Group], text: &str) -> Result<(), LoadError> {
+    let refused = |why: String| LoadError::option(format!("--compare {text}"), why);
+    let (top, under) = sides(text, study, groups).map_err(refused)?;
+    let mut pairs = asked_pairs(&top, &under, study, groups);
+    if pairs.is_empty() {
+        return Err(refused("no group of the study has both".to_owned()));
+    }
+    pairs.retain(|pair| {
+        let is_same = |one: &Comparison| one.treatment == pair.treatment && one.baseline == pair.baseline;
+        !study.comparisons.iter().any(is_same)
+    });
+    study.comparisons.extend(pairs);
+    Ok(())
+}
+
+/// Splits a text into two names. Names contain colons (`spread:4`), so each colon is tried.
+fn sides(text: &str, study: &Study, groups: &[Group]) -> Result<(String, String), String> {
+    let splits: Vec<(&str, &str)> = text
+        .match_indices(':')
+        .map(|(at, _)| (text[..at].trim(), text[at + 1..].trim()))
+        .filter(|(top, under)| !top.is_empty() && !under.is_empty())
+        .collect();
+    let known = known(study, groups);
+    let is_known = |name: &str| known.contains(&name);
+    let Some(first) = splits.first() else {
+        return Err("give two treatments with a colon between them, such as all:no-smt".to_owned());
+    };
+    let both = splits.iter().find(|(top, under)| is_known(top) && is_known(under));
+    let Some((top, under)) = both else {
+        let half = splits.iter().find(|(top, under)| is_known(top) || is_known(under)).unwrap_or(first);
+        let missing = if is_known(half.0) { half.1 } else { half.0 };
+        return Err(format!("no treatment here is called '{missing}'; {}", nearest(missing, &known)));
+    };
+    if top == under {
+        return Err("both sides are the same treatment".to_owned());
+    }
+    let is_first = groups.first().is_some_and(|group| group.baseline().name == *top);
+    if is_first || study.treatment(top).is_some_and(|(_, found)| found.role != Role::Compared) {
+        return Err(format!("'{top}' is the baseline; put it on the right: {under}:{top}"));
+    }
+    Ok(((*top).to_owned(), (*under).to_owned()))
+}
+
+/// Names of treatments, with and without their levels.
+fn known<'a>(study: &'a Study, groups: &'a [Group]) -> Vec<&'a str> {
+    let bare = groups.first().into_iter().flat_map(|group| &group.candidates);
+    let bare = bare.map(|candidate| (candidate.role, candidate.name.as_str()));
+    let whole = study.treatments.iter().map(|treatment| (treatment.role, treatment.name.as_str()));
+    let mut names = Vec::new();
+    for (role, name) in bare.chain(whole) {
+        if role != Role::BaselineTwin && !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    names
+}
+
+/// The known names most similar to what was typed (Jaro-Winkler similarity).
+fn nearest(typed: &str, known: &[&str]) -> String {
+    let likeness = |name: &str| strsim::jaro_winkler(typed, name);
+    let mut names = known.to_vec();
+    names.sort_by(|one, other| likeness(other).total_cmp(&likeness(one)));
+    names.truncate(NEAREST);
+    format!("the nearest are {}", names.join(", "))
+}
+
+/// The comparison in each group that has both, or the one of two whole names.
+fn asked_pairs(top: &str, under: &str, study: &Study, groups: &[Group]) -> Vec<Comparison> {
+    let baseline = |name: String| {
+        let group = groups.iter().find(|group| group.whole(&group.baseline().name) == name);
+        group.map_or_else(|| vec![name], |group| group.below(&group.baseline().name))
+    };
+    let is_there = |name: &String| study.treatment(name).is_some();
+    let pair = |top: String, under: String| {
+        (is_there(&top) && is_there(&under)).then(|| Comparison {
+            name: format!("{top} : {under}"),
+            treatment: top,
+            baseline: baseline(under),
+            kind: NAMED.to_owned(),
+        })
+    };
+    let is_bare = |name: &str| groups.iter().any(|group| group.named(name).is_some());
+    if !is_bare(top) && !is_bare(under) || groups.len() < 2 {
+        return pair(top.to_owned(), under.to_owned()).into_iter().collect();
+    }
+    let whole = |name: &str, group: &Group| if is_bare(name) { group.whole(name) } else { name.to_owned() };
+    groups.iter().filter_map(|group| pair(whole(top, group), whole(under, group))).collect()
 }

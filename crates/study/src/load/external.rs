@@ -1,308 +1,71 @@
-//! `[external]`: externally switched arms, from the file and in the text of a resolved study.
+//! `[external]`: externally switched arms.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
-use serde::Deserialize;
-use toml::{Spanned, Table, Value};
-
-use super::error::{LoadError, Source};
-use super::file::StudyFile;
-use super::overrides::Overrides;
-use super::policy::Policies;
-use super::raw::{RawExpect, RawExternal, RawStudy, RawTreatment, converted};
-use super::seat::Seat;
-use super::values;
+use super::candidate::Resolver;
+use super::definition::TreatmentSection;
+use super::source::LoadError;
 use crate::arm::FACTORS;
-use crate::external::{ARMS, Expect, External, MOST_BLOCKS, MOST_BOOTS, MOST_NAME};
+use crate::external::{Expect, External};
 use crate::study::Stopping;
-use crate::{Instance, Role, Study};
+use crate::{Role, Study};
 
 /// Default boots: A B B A.
 const BOOTS: u32 = 4;
 /// Default blocks of a boot.
 const BLOCKS: u32 = 8;
 
-/// Checks that need no machine.
-pub(super) fn check(raw: &RawStudy, source: &Source) -> Result<(), LoadError> {
-    let Some(external) = &raw.external else { return Ok(()) };
-    let span = external.arms.span();
-    arms(external, source)?;
-    let inner = raw.factors.iter().find(|(factor, _)| FACTORS.contains(&factor.as_str()));
-    if let Some((factor, levels)) = inner {
-        let why = format!("factor '{factor}' switches the machine, as [external] does: keep one of them");
-        return Err(source.at(levels.span(), why));
-    }
-    let fewest = external.arms.get_ref().len() as u32;
-    let counts =
-        [("boots", &external.boots, fewest, MOST_BOOTS), ("blocks", &external.blocks, 1, MOST_BLOCKS)];
-    for (key, count, least, most) in counts {
-        if let Some(count) = count
-            && !(least..=most).contains(count.get_ref())
-        {
-            let why = format!("{key} is {}, and {least} to {most} is allowed", count.get_ref());
-            return Err(source.at(count.span(), why));
+impl Resolver<'_> {
+    /// Refuses command-line settings that a study with external arms does not allow.
+    pub fn check_external(&self) -> Result<(), LoadError> {
+        let overrides = self.overrides;
+        if self.definition.external.is_none() {
+            return Ok(());
         }
-    }
-    for (arm, expect) in &external.expect {
-        known(arm, external, source)?;
-        expected(expect, source)?;
-    }
-    for (arm, command) in &external.switch {
-        known(arm, external, source)?;
-        if command.get_ref().first().is_none_or(String::is_empty) {
-            return Err(source.at(command.span(), "a command must be a list of a program and its arguments"));
-        }
-    }
-    match refused(raw) {
-        Some(why) => Err(source.at(span, why)),
-        None => Ok(()),
-    }
-}
-
-fn arms(external: &RawExternal, source: &Source) -> Result<(), LoadError> {
-    let arms = external.arms.get_ref();
-    if !(ARMS.0..=ARMS.1).contains(&arms.len()) {
-        let why = format!("{} arms; {} to {} are allowed", arms.len(), ARMS.0, ARMS.1);
-        return Err(source.at(external.arms.span(), why));
-    }
-    for (at, arm) in arms.iter().enumerate() {
-        if let Some(why) = name_fault(arm.get_ref()) {
-            return Err(source.at(arm.span(), why));
-        }
-        if arms[..at].iter().any(|earlier| earlier.get_ref() == arm.get_ref()) {
-            return Err(source.at(arm.span(), format!("arm '{}' appears twice", arm.get_ref())));
-        }
-    }
-    Ok(())
-}
-
-fn name_fault(name: &str) -> Option<String> {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
-    let is_right = (1..=MOST_NAME).contains(&name.len()) && name.chars().all(is_plain);
-    (!is_right).then(|| {
-        format!(
-            "arm '{}' is not 1 to {MOST_NAME} letters, digits, '-', '_' and '.'",
-            name.escape_debug().take(2 * MOST_NAME).collect::<String>()
-        )
-    })
-}
-
-fn known(arm: &Spanned<String>, external: &RawExternal, source: &Source) -> Result<(), LoadError> {
-    let all: Vec<&str> = external.arms.get_ref().iter().map(|arm| arm.get_ref().as_str()).collect();
-    match all.contains(&arm.get_ref().as_str()) {
-        true => Ok(()),
-        false => {
-            let why = format!("there is no arm '{}'; arms are {}", arm.get_ref(), all.join(", "));
-            Err(source.at(arm.span(), why))
-        }
-    }
-}
-
-fn expected(expect: &RawExpect, source: &Source) -> Result<(), LoadError> {
-    if let Some(smt) = &expect.smt
-        && smt_state(smt.get_ref()).is_none()
-    {
-        return Err(source
-            .at(smt.span(), format!("smt is '{}'; on and off are allowed", smt.get_ref().escape_debug())));
-    }
-    if let Some(kernel) = &expect.kernel
-        && kernel.get_ref().trim().is_empty()
-    {
-        return Err(source.at(kernel.span(), "kernel is empty; give a release such as 6.1"));
-    }
-    match &expect.cpus {
-        Some(cpus) if *cpus.get_ref() == 0 => {
-            Err(source.at(cpus.span(), "cpus is 0; at least 1 must be online"))
-        }
-        _ => Ok(()),
-    }
-}
-
-fn smt_state(word: &str) -> Option<bool> {
-    match word {
-        "on" => Some(true),
-        "off" => Some(false),
-        _ => None,
-    }
-}
-
-/// Why a definition cannot have external arms beside its other settings.
-fn refused(raw: &RawStudy) -> Option<String> {
-    let workload = raw.workload.get_ref();
-    if !workload.is_sliced() {
-        return Some(format!("external arms compare rates, and the workload {workload} has none"));
-    }
-    let design = &raw.design;
-    [
-        ("[sweep]", raw.sweep.is_some()),
-        ("[dop]", raw.dop.is_some()),
-        ("[jobs]", raw.jobs.is_some()),
-        ("blocks of [design]", design.blocks.is_some()),
-        ("budget_s", design.budget_s.is_some()),
-        ("until", design.until.is_some()),
-        ("long_windows", design.long_windows.as_ref().is_some_and(|count| *count.get_ref() > 0)),
-    ]
-    .into_iter()
-    .find(|(_, is_there)| *is_there)
-    .map(|(what, _)| {
-        format!(
-            "{what} cannot be combined with [external], whose boots have their own blocks; remove one of them"
-        )
-    })
-}
-
-/// Refuses command-line settings that a study with external arms does not allow.
-pub(super) fn check_overrides(file: &StudyFile, overrides: &Overrides) -> Result<(), LoadError> {
-    if file.raw.external.is_none() {
-        return Ok(());
-    }
-    let given = [
-        ("--blocks", overrides.blocks.is_some()),
-        ("--budget", overrides.budget_s.is_some()),
-        ("--until", overrides.until.is_some()),
-        ("--long-windows", overrides.long_windows.is_some_and(|count| count > 0)),
-        ("--placement", overrides.placements.is_some()),
-        ("--sessions", overrides.sessions.is_some()),
-        ("--sweep", overrides.orders.is_some()),
-        (
-            "--smt, --turbo and --governor",
-            overrides.factors.keys().any(|factor| FACTORS.contains(&factor.as_str())),
-        ),
-    ];
-    let Some((option, _)) = given.into_iter().find(|(_, is_given)| *is_given) else { return Ok(()) };
-    let why = "a study with external arms has the blocks and treatments of its definition; change them there";
-    Err(LoadError::Override { option: option.to_owned(), why: why.to_owned() })
-}
-
-/// A treatment that this machine lacks, or has under another name, and that another arm may have.
-pub(super) fn absent(
-    treatment: &RawTreatment,
-    file: &StudyFile,
-    policies: &Policies,
-) -> Result<Seat, LoadError> {
-    // Sessions are resolved in the arm that has the placement.
-    const OF_TWO: [&str; 3] = ["same-core", "same-package", "cross-package"];
-    let placement = treatment.placement.get_ref();
-    let usual = if OF_TWO.contains(&placement.as_str()) { 2 } else { 1 };
-    Ok(Seat {
-        name: treatment.name.as_ref().unwrap_or(&treatment.placement).get_ref().clone(),
-        placement: placement.clone(),
-        sessions: treatment.sessions.as_ref().map_or(usual, |count| *count.get_ref()),
-        pin: values::pin(treatment.pin.as_ref(), file.raw.workload.get_ref(), &file.source)?,
-        memory: policies.of(treatment.memory.as_ref())?,
-        service: policies.service(treatment.service.as_ref())?,
-        set: converted(&treatment.set),
-        instance: Instance::default(),
-        version: None,
-        role: Role::Compared,
-    })
-}
-
-/// Sets a study's external arms, and the number of blocks that they need.
-pub(super) fn settle(study: &mut Study, file: &StudyFile) {
-    let Some(raw) = &file.raw.external else { return };
-    let named = |is_so: fn(&RawTreatment) -> bool| -> BTreeSet<String> {
-        let bases: Vec<&str> = file
-            .raw
-            .treatments
-            .iter()
-            .filter(|treatment| is_so(treatment))
-            .map(|treatment| treatment.name.as_ref().unwrap_or(&treatment.placement).get_ref().as_str())
-            .collect();
-        let is_base = |name: &str| bases.contains(&name.split('/').next().unwrap_or(name));
-        let names = study.treatments.iter().filter(|treatment| treatment.role == Role::Compared);
-        names.map(|treatment| treatment.name.clone()).filter(|name| is_base(name)).collect()
-    };
-    let expect = |raw: &RawExpect| Expect {
-        smt: raw.smt.as_ref().and_then(|word| smt_state(word.get_ref())),
-        kernel: raw.kernel.as_ref().map(|kernel| kernel.get_ref().trim().to_owned()),
-        cpus: raw.cpus.as_ref().map(|cpus| *cpus.get_ref()),
-    };
-    let external = External {
-        arms: raw.arms.get_ref().iter().map(|arm| arm.get_ref().clone()).collect(),
-        boots: raw.boots.as_ref().map_or(BOOTS, |count| *count.get_ref()),
-        blocks: raw.blocks.as_ref().map_or(BLOCKS, |count| *count.get_ref()),
-        expect: raw.expect.iter().map(|(arm, raw)| (arm.get_ref().clone(), expect(raw))).collect(),
-        switch: raw.switch.iter().map(|(arm, raw)| (arm.get_ref().clone(), raw.get_ref().clone())).collect(),
-        session_per_cpu: named(|treatment| treatment.sessions.is_none()),
-        optional: named(|treatment| treatment.optional),
-        treatments: study.treatments.len() as u32,
-    };
-    study.design.stopping = Stopping::Blocks { blocks: external.all_blocks() };
-    study.external = Some(external);
-}
-
-/// Reads the arms in the text of a resolved study.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct ExternalText {
-    arms: Vec<String>,
-    boots: u32,
-    blocks: u32,
-    expect: BTreeMap<String, ExpectText>,
-    switch: BTreeMap<String, Vec<String>>,
-    session_per_cpu: BTreeSet<String>,
-    optional: BTreeSet<String>,
-    treatments: u32,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct ExpectText {
-    smt: Option<bool>,
-    kernel: Option<String>,
-    cpus: Option<u32>,
-}
-
-/// The arms as a table; [`from_text`] reads it back.
-pub(super) fn to_table(external: &External) -> Value {
-    let list = |texts: &mut dyn Iterator<Item = &String>| {
-        Value::Array(texts.map(|text| Value::String(text.clone())).collect())
-    };
-    let count = |count: u32| Value::Integer(i64::from(count));
-    let expect = |one: &Expect| {
-        let entries = [
-            ("smt", one.smt.map(Value::Boolean)),
-            ("kernel", one.kernel.clone().map(Value::String)),
-            ("cpus", one.cpus.map(count)),
+        let given = [
+            ("--blocks", overrides.blocks.is_some()),
+            ("--budget", overrides.budget_s.is_some()),
+            ("--until", overrides.until.is_some()),
+            ("--long-windows", overrides.long_windows.is_some_and(|count| count > 0)),
+            ("--placement", overrides.placements.is_some()),
+            ("--sessions", overrides.sessions.is_some()),
+            ("--sweep", overrides.orders.is_some()),
+            (
+                "--smt, --turbo and --governor",
+                overrides.factors.keys().any(|factor| FACTORS.contains(&factor.as_str())),
+            ),
         ];
-        let known = entries.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?)));
-        Value::Table(known.collect())
-    };
-    let expects: Table = external.expect.iter().map(|(arm, one)| (arm.clone(), expect(one))).collect();
-    let switches: Table =
-        external.switch.iter().map(|(arm, words)| (arm.clone(), list(&mut words.iter()))).collect();
-    let entries = [
-        ("arms", list(&mut external.arms.iter())),
-        ("boots", count(external.boots)),
-        ("blocks", count(external.blocks)),
-        ("expect", Value::Table(expects)),
-        ("switch", Value::Table(switches)),
-        ("session_per_cpu", list(&mut external.session_per_cpu.iter())),
-        ("optional", list(&mut external.optional.iter())),
-        ("treatments", count(external.treatments)),
-    ];
-    Value::Table(entries.into_iter().map(|(key, value)| (key.to_owned(), value)).collect())
-}
-
-/// The arms of a text, within the limits of a definition: a stored study may have any numbers.
-pub(super) fn from_text(read: ExternalText, treatments: usize) -> Result<External, String> {
-    let ExternalText { arms, boots, blocks, expect, switch, session_per_cpu, optional, treatments: slots } =
-        read;
-    let is_arm = |name: &String| arms.contains(name);
-    let are_right = (ARMS.0..=ARMS.1).contains(&arms.len())
-        && arms.iter().all(|arm| name_fault(arm).is_none())
-        && arms.iter().collect::<BTreeSet<_>>().len() == arms.len()
-        && (arms.len() as u32..=MOST_BOOTS).contains(&boots)
-        && (1..=MOST_BLOCKS).contains(&blocks)
-        && expect.keys().all(is_arm)
-        && switch.keys().all(is_arm)
-        && switch.values().all(|words| !words.is_empty())
-        && slots as usize == treatments;
-    if !are_right {
-        return Err("external: invalid arms, boots or blocks".to_owned());
+        let Some((option, _)) = given.into_iter().find(|(_, is_given)| *is_given) else { return Ok(()) };
+        let why =
+            "a study with external arms has the blocks and treatments of its definition; change them there";
+        Err(LoadError::option(option, why))
     }
-    let of_arm = |text: ExpectText| Expect { smt: text.smt, kernel: text.kernel, cpus: text.cpus };
-    let expect = expect.into_iter().map(|(arm, text)| (arm, of_arm(text))).collect();
-    Ok(External { arms, boots, blocks, expect, switch, session_per_cpu, optional, treatments: slots })
+
+    /// Sets a study's external arms, and the number of blocks that they need.
+    pub fn settle_external(&self, study: &mut Study) {
+        let Some(section) = &self.definition.external else { return };
+        let named = |is_so: fn(&TreatmentSection) -> bool| -> BTreeSet<String> {
+            let treatments = self.definition.treatments.iter().filter(|treatment| is_so(treatment));
+            let bases: Vec<&str> = treatments.map(TreatmentSection::name).collect();
+            let is_base = |name: &str| bases.contains(&name.split('/').next().unwrap_or(name));
+            let names = study.treatments.iter().filter(|treatment| treatment.role == Role::Compared);
+            names.map(|treatment| treatment.name.clone()).filter(|name| is_base(name)).collect()
+        };
+        let expect = |expect: &Expect| Expect {
+            kernel: expect.kernel.as_ref().map(|kernel| kernel.trim().to_owned()),
+            ..expect.clone()
+        };
+        let external = External {
+            arms: section.arms.clone(),
+            boots: section.boots.unwrap_or(BOOTS),
+            blocks: section.blocks.unwrap_or(BLOCKS),
+            expect: section.expect.iter().map(|(arm, one)| (arm.clone(), expect(one))).collect(),
+            switch: section.switch.clone(),
+            session_per_cpu: named(|treatment| treatment.sessions.is_none()),
+            optional: named(|treatment| treatment.optional),
+            treatments: study.treatments.len() as u32,
+        };
+        study.design.stopping = Stopping::Blocks { blocks: external.all_blocks() };
+        study.external = Some(external);
+    }
 }

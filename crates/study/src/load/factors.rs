@@ -1,15 +1,17 @@
-//! Factors: the levels of a study, and which of them are options of the workload.
+//! Factors: the levels of a study, which of them are options of the workload, and which are arms.
 
 use std::collections::BTreeMap;
 
-use super::check::{level_fault, study_wide};
-use super::error::LoadError;
-use super::file::StudyFile;
+use threadwise_machine::{Draw, Topology, placement};
+
+use super::candidate::{Candidate, Group};
+use super::check::levels_fault;
 use super::overrides::Overrides;
-use super::raw::option_value;
+use super::source::{LoadError, StudyFile};
 use crate::arm::FACTORS;
 use crate::instance::{self, CACHE, DEVICE_FACTOR, ENGINE_FACTOR};
-use crate::{OptionValue, Options};
+use crate::plan::first_threads::has_siblings;
+use crate::{Arm, OptionValue, Options, Role, SmtWay};
 
 /// Levels by factor: the command line's if given, otherwise the file's.
 ///
@@ -19,40 +21,21 @@ pub(super) fn factors(
     file: &StudyFile,
     overrides: &Overrides,
 ) -> Result<BTreeMap<String, Vec<OptionValue>>, LoadError> {
-    let mut factors: BTreeMap<String, Vec<OptionValue>> = BTreeMap::new();
-    for (factor, levels) in &file.raw.factors {
-        let levels = match overrides.options.get(factor) {
-            Some(only) => vec![only.clone()],
-            None => levels.get_ref().iter().filter_map(|level| option_value(level.get_ref())).collect(),
-        };
-        factors.insert(factor.clone(), levels);
+    let mut factors = file.definition.factors.clone();
+    for (factor, levels) in &mut factors {
+        if let Some(only) = overrides.options.get(factor) {
+            *levels = vec![only.clone()];
+        }
     }
     for (factor, levels) in &overrides.factors {
         let is_arm = FACTORS.contains(&factor.as_str());
         let option = if is_arm { format!("--{factor}") } else { format!("--factor {factor}") };
-        asked(file, factor, levels).map_err(|why| LoadError::Override { option, why })?;
+        if let Some((_, why)) = levels_fault(file.workload(), factor, levels) {
+            return Err(LoadError::option(option, why));
+        }
         factors.insert(factor.clone(), levels.clone());
     }
     Ok(factors)
-}
-
-/// Checks levels of the command line.
-fn asked(file: &StudyFile, factor: &str, levels: &[OptionValue]) -> Result<(), String> {
-    if levels.is_empty() {
-        return Err("no level is given".to_owned());
-    }
-    if let Some(why) = study_wide(&file.raw, factor) {
-        return Err(why);
-    }
-    for (at, level) in levels.iter().enumerate() {
-        if let Some(why) = level_fault(file.raw.workload.get_ref(), factor, level) {
-            return Err(why);
-        }
-        if levels[..at].contains(level) {
-            return Err(format!("'{level}' appears twice"));
-        }
-    }
-    Ok(())
 }
 
 /// Levels that are options of the workload.
@@ -71,4 +54,45 @@ pub(super) fn kind(factor: &str) -> Option<&str> {
         _ if factor.starts_with(ENGINE_FACTOR) => Some("instance"),
         _ => None,
     }
+}
+
+/// The arm of checked levels.
+pub(super) fn arm(levels: &Options) -> Arm {
+    let mut arm = Arm::default();
+    for (factor, level) in levels.iter().filter(|(factor, _)| FACTORS.contains(&factor.as_str())) {
+        // Invalid levels were refused before.
+        let _ = arm.set(factor, &level.to_string());
+    }
+    arm
+}
+
+/// Removes candidates that need both threads of a core from groups without SMT, and lists them. Returns their names.
+pub(super) fn leave_out_siblings(
+    groups: &mut [Group],
+    topology: &Topology,
+    left_out: &mut Vec<String>,
+) -> Vec<String> {
+    let mut both_threads: Vec<String> = Vec::new();
+    for group in groups.iter_mut().filter(|group| group.arm.smt != SmtWay::Mask) {
+        let way = group.arm.smt.word();
+        let gone =
+            |candidate: &Candidate| candidate.role == Role::Compared && uses_siblings(candidate, topology);
+        for candidate in group.candidates.iter().filter(|candidate| gone(candidate)) {
+            let line = format!("{} with smt={way}: it needs both threads of a core", candidate.name);
+            if !left_out.contains(&line) {
+                left_out.push(line);
+            }
+            if !both_threads.contains(&candidate.name) {
+                both_threads.push(candidate.name.clone());
+            }
+        }
+        group.candidates.retain(|candidate| !gone(candidate));
+    }
+    both_threads
+}
+
+fn uses_siblings(candidate: &Candidate, topology: &Topology) -> bool {
+    let Candidate { placement, sessions, pin, .. } = candidate;
+    placement::resolve(placement, topology, &Draw::identity(topology), *sessions, *pin)
+        .is_ok_and(|found| has_siblings(topology, &found.set()))
 }

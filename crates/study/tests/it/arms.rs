@@ -156,7 +156,7 @@ fn levels_that_are_none_are_refused() {
     let topology = eight();
     for (arms, words) in [
         ([("smt", "forceoff")], "--smt: smt is 'forceoff'; mask, offline and system are allowed"),
-        ([("turbo", "on,on")], "--turbo: 'on' appears twice"),
+        ([("turbo", "on,on")], "--turbo: level 'on' of factor 'turbo' appears twice"),
         ([("governor", "a b")], "--governor: governor is 'a b'"),
     ] {
         let why = resolved("placement", &topology, &arms).unwrap_err().to_string();

@@ -94,10 +94,10 @@ const BODIES: &[(&str, &str)] = &[
         "[baseline]\nplacement = \"0c1t\"\n[sweep]\n",
         "mine.toml:6:13: '0c1t' is not a placement: the number of cores in '0c1t' is 0; at least 1 is needed; examples: same-core, 2s8c2t, 3c1t+1c2t, 6c1t@n0, 0-3,8, package:0.core:1-3.pu:0",
     ),
-    ("[baseline]\nsessions = 0\n[sweep]\n", "mine.toml:6:12: 0 sessions; at least 1 is needed"),
+    ("[baseline]\nsessions = 0\n[sweep]\n", "mine.toml:6:12: sessions is 0, and 1 to 4096 is allowed"),
     (
         "[[treatment]]\nplacement = \"2c1t\"\npin = \"loose\"\n",
-        "mine.toml:7:7: pin is 'loose'; each (a session on its own logical CPU) and set (sessions float inside the placement) are allowed",
+        "mine.toml:7:7: unknown word 'loose', expected 'each' (a session on its own logical CPU) or 'set' (sessions float inside the placement)",
     ),
     (
         "[[treatment]]\nplacement = \"2c1t\"\nmemory = \"near\"\n",
@@ -117,7 +117,7 @@ const BODIES: &[(&str, &str)] = &[
     ),
     (
         "[[treatment]]\nplacement = \"2c1t\"\nsessions = 9999\n",
-        "mine.toml:7:12: 9999 sessions; at most 4096 are allowed",
+        "mine.toml:7:12: sessions is 9999, and 1 to 4096 is allowed",
     ),
     (
         "[[treatment]]\nplacement = \"2c1t\"\n[[treatment]]\nplacement = \"2c1t\"\n",
@@ -137,17 +137,32 @@ const BODIES: &[(&str, &str)] = &[
         "mine.toml:6:9: order is 'random'; spread (cores first) and packed (siblings first) are allowed",
     ),
     ("[sweep]\npast = 0.5\n", "mine.toml:6:8: past is 0.5, and 1 to 16 is allowed"),
+    ("[sweep]\npast = inf\n", "mine.toml:6:8: past is inf, and 1 to 16 is allowed"),
+    ("[design]\nlevel = nan\n[sweep]\n", "mine.toml:6:9: level is NaN, and 0.5 to 0.9999 is allowed"),
+    ("[sweep]\npin = [1]\n", "mine.toml:6:7: expected a word"),
+    (
+        "[sweep]\n[[treatment]]\nplacement = \"2c1t\"\n[[treatment]]\nplacement = \"3c1t\"\nsessions = 0\n",
+        "mine.toml:10:12: sessions is 0, and 1 to 4096 is allowed",
+    ),
+    (
+        "[options]\nmetric.tps = [1]\n[sweep]\n",
+        "mine.toml:6:1: 'metric.tps' is neither text nor a number nor true or false",
+    ),
+    (
+        "[factors]\ndata = [\"l2\",\n[1]]\n[sweep]\n",
+        "mine.toml:7:1: invalid type: a list, expected a text, a number, true or false",
+    ),
     (
         "[sweep]\nsessions = 4\n",
-        "mine.toml:6:12: sessions of a sweep: 4 is neither; \"auto\" or a list such as [1, 2, 4] is allowed",
+        "mine.toml:6:12: 4 is neither \"auto\" nor a list of numbers from 1 to 4096 such as [1, 2, 4]",
     ),
     (
         "[sweep]\nsessions = [1, 0]\n",
-        "mine.toml:6:12: sessions of a sweep: 0 sessions; at least 1 is needed; \"auto\" or a list such as [1, 2, 4] is allowed",
+        "mine.toml:6:12: [1, 0] is neither \"auto\" nor a list of numbers from 1 to 4096 such as [1, 2, 4]",
     ),
     (
         "[sweep]\nsessions = [-1]\n",
-        "mine.toml:6:12: sessions of a sweep: -1 is not a number of sessions; \"auto\" or a list such as [1, 2, 4] is allowed",
+        "mine.toml:6:12: [-1] is neither \"auto\" nor a list of numbers from 1 to 4096 such as [1, 2, 4]",
     ),
     (
         "[sweep]\nonly = { data = \"l2\" }\n",

@@ -155,7 +155,7 @@ fn what_cannot_be_is_refused_with_the_way_out() {
         let head = "version = 1\nname = \"x\"\nengine = \"duckdb\"\nworkload = \"tpch\"\n";
         StudyFile::parse(&format!("{head}{lines}"), "x.toml").unwrap_err().to_string()
     };
-    assert!(parse("[dop]\nplacements = [\"all\"]\nlevels = [0]\n").contains("levels of [dop]"));
+    assert!(parse("[dop]\nplacements = [\"all\"]\nlevels = [0]\n").contains("x.toml:7:10: [0] is neither"));
     assert!(parse("[dop]\nplacements = [\"none\"]\n").starts_with("x.toml:6:15"));
     assert!(
         parse("[factors]\nscale = [1, 2]\n[dop]\nplacements = [\"all\"]\n")
@@ -259,4 +259,22 @@ fn a_parallel_scan_has_degrees_on_whole_and_doubled_up_cores() {
 
 fn strings(words: &[&str]) -> Vec<String> {
     words.iter().map(|word| (*word).to_owned()).collect()
+}
+
+#[test]
+fn a_treatment_that_is_also_a_point_is_measured_once() {
+    let text = "version = 1\nname = \"x\"\nengine = \"duckdb\"\nworkload = \"tpch\"\n[baseline]\n\
+                placement = \"1c1t\"\nset = { dop = 1 }\n[[treatment]]\nname = \"whole\"\nplacement = \"all\"\n\
+                set = { dop = 2 }\n[dop]\nplacements = [\"all\"]\nlevels = [1, 2]\n";
+    let file = StudyFile::parse(text, "x.toml").unwrap();
+    let study = file.resolve(&small_guest(), &Overrides::default()).unwrap();
+    let names: Vec<&str> = study.treatments.iter().map(|treatment| treatment.name.as_str()).collect();
+    assert_eq!(names, ["alone", "alone'", "whole", "all d1"]);
+    let steps: Vec<&str> = study
+        .comparisons
+        .iter()
+        .filter(|one| one.kind == "dop-step" && one.baseline == ["all d1"])
+        .map(|one| one.treatment.as_str())
+        .collect();
+    assert_eq!(steps, ["whole"]);
 }

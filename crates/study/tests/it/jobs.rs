@@ -175,7 +175,10 @@ fn what_cannot_be_is_refused_with_the_way_out() {
         let head = format!("version = 1\nname = \"x\"\nengine = \"worklist\"\nworkload = \"{workload}\"\n");
         StudyFile::parse(&format!("{head}{lines}"), "x.toml").unwrap_err().to_string()
     };
-    assert!(parse("worklist", "[jobs]\nplacements = [\"all\"]\nlevels = [0]\n").contains("levels of [jobs]"));
+    assert!(
+        parse("worklist", "[jobs]\nplacements = [\"all\"]\nlevels = [0]\n")
+            .contains("[0] is neither \"auto\" nor a list of numbers from 1 to 1024")
+    );
     assert!(parse("worklist", "[jobs]\nplacements = [\"none\"]\n").starts_with("x.toml:6:15"));
     assert!(parse("worklist", "[jobs]\nplacements = []\n").contains("the list is empty"));
     assert!(parse("command", "[jobs]\nplacements = [\"all\"]\n").contains("'command' has no [jobs]"));

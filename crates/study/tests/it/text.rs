@@ -160,12 +160,52 @@ fn what_an_engine_said_is_kept_and_a_text_from_before_has_none() {
     let text = to_toml(&study);
     assert_eq!(from_toml(&text), Ok(study.clone()));
     let (before, rest) = text.split_once("[engine_properties]\n").unwrap();
-    let lines: Vec<&str> = rest.lines().take_while(|line| !line.is_empty()).collect();
-    assert_eq!(lines, ["block_bytes = 8192", "service_threads = false"]);
     let older = format!("{before}{}", rest.split_once("\n\n").unwrap().1);
     assert_eq!(from_toml(&older), Ok(Study { engine_properties: None, ..study }));
     let absurd = text.replace("block_bytes = 8192", "block_bytes = 0");
     assert!(from_toml(&absurd).unwrap_err().to_string().contains("block_bytes is 0"));
+}
+
+#[test]
+fn a_text_of_before_0_1_reads_as_it_did() {
+    let head = "version = 1\nname = \"x\"\ntitle = \"x\"\nseed = \"18446744073709551615\"\nengine = \"sqlite\"\n\
+                workload = \"insert\"\nleft_out = []\n[engine_options]\n[engine_properties]\nblock_bytes = 8192\n";
+    let design = "[design]\nrounds = 3\nslice_ns = 5\nlevel = 0.9\ntarget_half_width = 0.05\n[design.stopping.until]\n\
+                  half_width = 0.02\nbudget_s = 9.0\n";
+    let treatment = "[[treatment]]\nname = \"a\"\ngroup = \"\"\nrole = \"baseline-twin\"\nplacement = \"1c1t\"\n\
+                     sessions = 1\npin = \"set\"\ndevice = \"/mnt\"\n[treatment.options]\n[treatment.factors]\n\
+                     [treatment.engine_options]\nbin = \"/x\"\n[treatment.arm]\nsmt = \"offline\"\n";
+    let text = format!("{head}{design}{treatment}");
+    let study = from_toml(&text).unwrap();
+    assert_eq!(study.seed, u64::MAX);
+    assert_eq!(study.properties(), Properties { block_bytes: 8192, ..Properties::default() });
+    let stopping = Stopping::Until { half_width: 0.02, budget_s: 9.0 };
+    let design = Design {
+        rounds: 3,
+        slice_ns: 5,
+        rewarm_ns: None,
+        stopping,
+        level: 0.9,
+        margin: 0.03,
+        long_windows: None,
+    };
+    assert_eq!(study.design, design);
+    let treatment = &study.treatments[0];
+    assert_eq!(
+        (treatment.role, treatment.pin, treatment.arm.smt),
+        (Role::BaselineTwin, Pin::Set, SmtWay::Offline)
+    );
+    assert_eq!((&treatment.memory, &treatment.service), (&Memory::Local, &None));
+    assert_eq!(treatment.instance.device.as_deref(), Some("/mnt"));
+    assert_eq!(treatment.instance.options["bin"], OptionValue::Text("/x".to_owned()));
+    for (from, to) in [
+        ("pin =", "colour ="),
+        ("rounds =", "round ="),
+        ("\"offline\"", "\"gone\""),
+        ("[treatment.arm]", "[treatment.army]"),
+    ] {
+        assert!(from_toml(&text.replace(from, to)).is_err(), "{to}");
+    }
 }
 
 proptest! {

@@ -44,7 +44,7 @@ const PRESETS: [(&str, &[&str]); 7] = [
 /// Prints questions, presets, engines, workloads and placements.
 pub fn list(args: &ListArgs) -> Result<(), AppError> {
     if args.schema {
-        return output::print(threadwise_study::presets::SCHEMA);
+        return output::print(&format!("{:#}\n", threadwise_study::load::schema()));
     }
     let entries = entries(&live()?)?;
     if args.json {

@@ -89,7 +89,7 @@ fn factors_that_cannot_be_are_refused_before_anything_is_made() {
         (vec!["--factor", "device=/proc/nowhere/at/all,/tmp"], "device /proc/nowhere/at/all is not a folder"),
         (vec!["--factor", "smt=mask,system"], "use --smt mask,system"),
         (vec!["--factor", "data=l1,l2", "--factor", "data=l3,l2"], "--factor data is given twice"),
-        (vec!["--factor", "data=l2,l2"], "--factor data: 'l2' appears twice"),
+        (vec!["--factor", "data=l2,l2"], "--factor data: level 'l2' of factor 'data' appears twice"),
         (vec!["--factor", "engine.bin=/a,/b"], "bin"),
         (vec!["--factor", "nothing"], "nothing"),
         (

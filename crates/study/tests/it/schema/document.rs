@@ -33,7 +33,8 @@ fn table(schema: &Value, section: &str) -> String {
     let (keys, required) = keys(schema, section);
     let mut text = "| key | value | default | example | meaning |\n|---|---|---|---|---|\n".to_owned();
     for (name, key) in keys {
-        let is_table = key.get("properties").is_some() || key.pointer("/items/properties").is_some();
+        let is_table = key.get("properties").is_some_and(|keys| keys.get("metric").is_none())
+            || key.pointer("/items/properties").is_some();
         let default = match (key.get("x-default"), key.get("default")) {
             _ if required.contains(&name.as_str()) => "needed".to_owned(),
             (Some(words), _) => words.as_str().unwrap().to_owned(),
@@ -53,12 +54,8 @@ fn table(schema: &Value, section: &str) -> String {
 
 /// What a key takes, in words.
 fn kind(key: &Value) -> String {
-    if let Some(target) = key["$ref"].as_str() {
-        return match target.rsplit('/').next().unwrap() {
-            "label" => "text of 1 to 60 characters without `/` and `'`".to_owned(),
-            "options" => "table of texts, numbers, true or false".to_owned(),
-            other => panic!("no words for {other}"),
-        };
+    if key["maxLength"] == 60 {
+        return "text of 1 to 60 characters without `/` and `'`".to_owned();
     }
     if let Some(value) = key.get("const") {
         return format!("`{}`", toml(value));
@@ -81,6 +78,9 @@ fn kind(key: &Value) -> String {
         "boolean" => "`true` or `false`".to_owned(),
         "array" if key.pointer("/items/properties").is_some() => "list of tables".to_owned(),
         "array" => format!("list: {}", kind(&key["items"])),
+        "object" if key.pointer("/properties/metric").is_some() => {
+            "table of texts, numbers, true or false".to_owned()
+        }
         "object" if key.get("properties").is_some() => "table".to_owned(),
         "object" if key.pointer("/additionalProperties/properties").is_some() => "table of tables".to_owned(),
         "object" if key.pointer("/additionalProperties/items").is_some() => "table of lists".to_owned(),
