@@ -1,0 +1,282 @@
+//! A treatment in a server: its sessions, and what belongs to none of them: the control connection, the server's
+//! counters, samples of waits.
+
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::{Rng, SeedableRng};
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use threadwise_engine::clock::{monotonic_ns, sleep_until_ns};
+use threadwise_engine::servers::Thread;
+use threadwise_engine::workloads::options::Loop;
+use threadwise_engine::{EngineError, LoadRequest, Session, SessionRequest, Window};
+use threadwise_study::{Counters, SessionSlice};
+
+use crate::clock::uncertainty_note;
+use crate::driver::{Driver, Observer, Opened};
+use crate::insert::{self, RowsSession};
+use crate::logical_io::BlocksSession;
+use crate::samples::Samples;
+use crate::session::{Common, Tally};
+use crate::template::Names;
+use crate::transaction::TransactionSession;
+use crate::usage::{LOGICAL_READS, PHYSICAL_READS, share};
+use crate::workload::{Spec, Work};
+
+/// Time between two looks at what sessions wait for.
+const PERIOD_NS: u64 = 50_000_000;
+
+/// Stream of the seed's generator for the phases of samples.
+const PHASE_STREAM: u64 = u64::MAX;
+
+/// A treatment. Called by the worker's main thread, except [`Treatment::open`].
+pub struct Treatment<D: Driver> {
+    driver: Arc<D>,
+    workload: Work,
+    suffix: String,
+    sessions: u32,
+    /// Seed of the data.
+    seed: u64,
+    /// Whether the data is this run's, and discarded afterwards.
+    is_fresh: bool,
+    /// Notes of the start.
+    notes: Vec<String>,
+    control: Mutex<Control<D>>,
+    open: Mutex<Vec<OpenSession>>,
+}
+
+/// The control connection and what was read over it.
+struct Control<D: Driver> {
+    connection: D::Connection,
+    thread: Result<Thread, String>,
+    observer: D::Observer,
+    samples: Samples,
+    phases: ChaCha8Rng,
+}
+
+/// A session, as its treatment sees it.
+struct OpenSession {
+    number: u32,
+    /// Its number in the server.
+    id: i64,
+    thread: Result<Thread, String>,
+    plan: Option<String>,
+    /// Bound of the error of the server's clock, nanoseconds.
+    uncertainty_ns: i64,
+    tally: Arc<Tally>,
+}
+
+/// Threads of the server: those of the sessions in their order, and that of the control connection.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Threads {
+    /// Of each session, with its number.
+    pub sessions: Vec<(u32, Thread)>,
+    /// Of the control connection.
+    pub control: Thread,
+}
+
+impl<D: Driver> Treatment<D> {
+    /// Connects, and checks that the data is as loaded; resets what a killed run left changed. `is_fresh` means that the
+    /// data is this run's own and will be discarded.
+    ///
+    /// # Errors
+    /// An error of the server; or data that is not as loaded.
+    pub fn start(
+        driver: D,
+        workload: Work,
+        load: &LoadRequest,
+        suffix: &str,
+        is_fresh: bool,
+    ) -> Result<Self, EngineError> {
+        let mut connection = driver.connect(&format!("threadwise {}", load.treatment))?;
+        driver.check(&mut connection, &workload)?;
+        let names = Names { schema: driver.schema(), suffix, quotes: driver.dialect().quotes };
+        if let Spec::Insert(spec) = &workload.spec {
+            insert::make_ready(&driver, &mut connection, &names, spec, (load.seed, is_fresh))?;
+        }
+        let thread = driver.control_thread(&mut connection)?;
+        let (observer, notes) = driver.observe(&mut connection, &workload)?;
+        let mut phases = ChaCha8Rng::seed_from_u64(load.seed);
+        phases.set_stream(PHASE_STREAM);
+        let control = Control { connection, thread, observer, samples: Samples::default(), phases };
+        Ok(Self {
+            driver: Arc::new(driver),
+            workload,
+            suffix: suffix.to_owned(),
+            sessions: load.sessions,
+            seed: load.seed,
+            is_fresh,
+            notes,
+            control: Mutex::new(control),
+            open: Mutex::default(),
+        })
+    }
+
+    fn names(&self) -> Names<'_> {
+        let driver = &self.driver;
+        Names { schema: driver.schema(), suffix: &self.suffix, quotes: driver.dialect().quotes }
+    }
+
+    fn control(&self) -> MutexGuard<'_, Control<D>> {
+        // A panic elsewhere has failed the run already; the connection itself is sound.
+        self.control.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn opened(&self) -> MutexGuard<'_, Vec<OpenSession>> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Uses the control connection.
+    pub fn with_control<T>(&self, ask: impl FnOnce(&mut D::Connection) -> T) -> T {
+        ask(&mut self.control().connection)
+    }
+
+    /// The server's threads, or why they are out of reach.
+    ///
+    /// # Errors
+    /// The reason, for the note `server not pinned`.
+    pub fn threads(&self) -> Result<Threads, String> {
+        let thread = |session: &OpenSession| Ok((session.number, session.thread.clone()?));
+        let sessions = self.opened().iter().map(thread).collect::<Result<_, String>>()?;
+        Ok(Threads { sessions, control: self.control().thread.clone()? })
+    }
+
+    /// The server's thread of a session, if it is open and within reach.
+    pub fn thread(&self, session: u32) -> Option<Thread> {
+        let open = self.opened();
+        open.iter().find(|open| open.number == session).and_then(|open| open.thread.clone().ok())
+    }
+
+    /// Opens a session on the calling thread.
+    ///
+    /// # Errors
+    /// An error of the server; a plan that does not read rows; a clock that is too uncertain.
+    pub fn open(&self, request: &SessionRequest) -> Result<Box<dyn Session>, EngineError> {
+        let (number, driver) = (request.session, &self.driver);
+        let mut opened = driver.open(&self.workload, number)?;
+        let plan = match &self.workload.spec {
+            Spec::LogicalIo(spec) => {
+                let table = if spec.shared { 0 } else { number };
+                driver.plan(&mut opened.connection, &self.names(), table, spec)?
+            }
+            Spec::Insert(_) | Spec::Transaction(_) => None,
+        };
+        let Opened { id, backend, .. } = &opened;
+        let (id, thread) = (*id, backend.clone());
+        let needs_clock = self.workload.place == Loop::Server;
+        let common = Common::<D>::new(opened, driver.dialect(), number, needs_clock)?;
+        let (uncertainty_ns, tally) = (common.uncertainty_ns(), Arc::clone(&common.tally));
+        let (driver, suffix, place) = (Arc::clone(driver), &self.suffix, self.workload.place);
+        let session: Box<dyn Session> = match &self.workload.spec {
+            Spec::LogicalIo(spec) => {
+                Box::new(BlocksSession::new(common, driver, (*spec, place), suffix, request)?)
+            }
+            Spec::Insert(spec) => {
+                Box::new(RowsSession::new(common, driver, (*spec, place), suffix, request)?)
+            }
+            Spec::Transaction(spec) => Box::new(TransactionSession::new(common, spec, request)?),
+        };
+        let mut open = self.opened();
+        open.push(OpenSession { number, id, thread, plan, uncertainty_ns, tally });
+        open.sort_by_key(|session| session.number);
+        Ok(session)
+    }
+
+    /// Notes for the report, once all sessions are open and warm.
+    ///
+    /// # Errors
+    /// The data is not as the workload requires.
+    pub fn standing(&self) -> Result<Vec<String>, EngineError> {
+        let mut notes = self.notes.clone();
+        let open = self.opened();
+        notes.extend(open.iter().find_map(|open| Some(format!("plan of a step: {}", open.plan.as_ref()?))));
+        if self.workload.place == Loop::Server {
+            notes.push("loops run inside the server".to_owned());
+            let uncertainty_ns = open.iter().map(|open| open.uncertainty_ns).max().unwrap_or(0);
+            notes.extend(uncertainty_note(uncertainty_ns));
+        }
+        let sessions = self.sessions.min(open.len() as u32);
+        drop(open);
+        let mut control = self.control();
+        let more = self.driver.standing(&mut control.connection, &self.workload, &self.names(), sessions)?;
+        notes.extend(more);
+        Ok(notes)
+    }
+
+    /// Reads counters before a slice.
+    ///
+    /// # Errors
+    /// An error of the server.
+    pub fn before(&self) -> Result<(), EngineError> {
+        let mut control = self.control();
+        let Control { connection, observer, samples, .. } = &mut *control;
+        *samples = Samples::default();
+        observer.begin(connection)
+    }
+
+    /// Samples waits during a slice, at a random phase of the period, until the window ends or all sessions are done.
+    ///
+    /// # Errors
+    /// An error of the server.
+    pub fn during(&self, window: &Window) -> Result<(), EngineError> {
+        let sessions: Vec<(i64, Arc<Tally>)> =
+            self.opened().iter().map(|open| (open.id, Arc::clone(&open.tally))).collect();
+        let at_work = || -> Vec<i64> {
+            let works = |tally: &Tally| tally.done.load(Ordering::Relaxed) <= window.sequence;
+            sessions.iter().filter(|(_, tally)| works(tally)).map(|(id, _)| *id).collect()
+        };
+        let mut control = self.control();
+        let Control { connection, observer, samples, phases, .. } = &mut *control;
+        let phase = (phases.next_u64() >> 11) as f64 / (1_u64 << 53) as f64;
+        let mut at_ns = window.start_ns + (phase * PERIOD_NS as f64) as u64;
+        while at_ns < window.end_ns {
+            sleep_until_ns(at_ns);
+            let ids = at_work();
+            if ids.is_empty() {
+                break;
+            }
+            let Some(waits) = observer.waits(connection, &ids)? else { break };
+            let now_ns = monotonic_ns();
+            // A late answer is about the time between windows.
+            if now_ns < window.end_ns && at_work().len() == ids.len() {
+                waits.into_iter().for_each(|wait| samples.add(wait));
+            }
+            at_ns = (at_ns + PERIOD_NS).max(now_ns);
+        }
+        Ok(())
+    }
+
+    /// Reads counters after a slice: reads of pages are divided among the sessions by rows, unless these have their own;
+    /// the slice gets the rest. All are those of the whole calls, scaled to the rows of the window.
+    ///
+    /// # Errors
+    /// An error of the server.
+    pub fn after(&self, sessions: &mut [SessionSlice]) -> Result<Counters, EngineError> {
+        let mut control = self.control();
+        let Control { connection, observer, samples, .. } = &mut *control;
+        let mut counters = observer.end(connection)?;
+        let called = self.opened().iter().map(|open| open.tally.call_rows.load(Ordering::Relaxed)).sum();
+        for name in [LOGICAL_READS, PHYSICAL_READS] {
+            let Some(amount) = counters.remove(name) else { continue };
+            for session in sessions.iter_mut() {
+                let reads = share(amount, session.rows, called);
+                session.counters.entry(name.to_owned()).or_insert(reads);
+            }
+        }
+        let in_window = sessions.iter().map(|session| session.rows).sum();
+        counters.values_mut().for_each(|value| *value = share(*value, in_window, called));
+        counters.extend(samples.counters());
+        Ok(counters)
+    }
+
+    /// Checks that the data is what the sessions reported, and resets it unless it is discarded.
+    ///
+    /// # Errors
+    /// Rows are missing or there are too many; or they could not be removed.
+    pub fn finish(&self) -> Result<(), EngineError> {
+        let Spec::Insert(spec) = &self.workload.spec else { return Ok(()) };
+        let (mut control, open) = (self.control(), self.opened());
+        let tallies = open.iter().map(|open| open.tally.as_ref());
+        let data = (self.seed, self.is_fresh);
+        insert::finish(&*self.driver, &mut control.connection, &self.names(), spec, data, tallies)
+    }
+}
