@@ -17,6 +17,13 @@ pub(crate) struct MariadbConnection {
     pub server: Server,
 }
 
+/// A prepared statement.
+pub(crate) struct Prepared {
+    handle: Handle,
+    /// Parameters of the user's statement, as indexes in the file's head.
+    places: Vec<usize>,
+}
+
 fn positional(parameters: &[Parameter<'_>]) -> Params {
     let value = |parameter: &Parameter<'_>| match parameter {
         Parameter::Int(number) => mysql::Value::from(*number),
@@ -49,7 +56,7 @@ fn whole(row: &Row, at: usize) -> Option<i64> {
 }
 
 impl Connection for MariadbConnection {
-    type Statement = Handle;
+    type Statement = Prepared;
 
     fn run(&mut self, action: &str, sql: &str) -> Result<(), EngineError> {
         self.conn.query_drop(sql).map_err(|cause| query(action, &cause))
@@ -69,20 +76,21 @@ impl Connection for MariadbConnection {
         Ok(rows.map_err(|cause| query(action, &cause))?.iter().map(values).collect())
     }
 
-    fn prepare(&mut self, sql: &str) -> Result<Handle, EngineError> {
-        self.conn.prep(sql).map_err(|cause| query("prepare a step", &cause))
+    fn prepare(&mut self, sql: &str) -> Result<Prepared, EngineError> {
+        let handle = self.conn.prep(sql).map_err(|cause| query("prepare a step", &cause))?;
+        Ok(Prepared { handle, places: Vec::new() })
     }
 
     fn first(
         &mut self,
         action: Arguments<'_>,
-        statement: &Handle,
+        statement: &Prepared,
         parameters: &[Parameter<'_>],
         answer: &mut [Option<i64>],
     ) -> Result<bool, EngineError> {
         let row: Option<Row> = self
             .conn
-            .exec_first(statement, positional(parameters))
+            .exec_first(&statement.handle, positional(parameters))
             .map_err(|cause| query(action.to_string(), &cause))?;
         let Some(row) = row else { return Ok(false) };
         answer.iter_mut().enumerate().for_each(|(at, number)| *number = whole(&row, at));
@@ -92,20 +100,21 @@ impl Connection for MariadbConnection {
     fn change(
         &mut self,
         action: Arguments<'_>,
-        statement: &Handle,
+        statement: &Prepared,
         parameters: &[Parameter<'_>],
     ) -> Result<Option<u64>, EngineError> {
         self.conn
-            .exec_drop(statement, positional(parameters))
+            .exec_drop(&statement.handle, positional(parameters))
             .map_err(|cause| query(action.to_string(), &cause))?;
         Ok(Some(self.conn.affected_rows()))
     }
 
-    fn prepare_theirs(&mut self, statement: &Statement, _: &[Range]) -> Result<Handle, EngineError> {
+    fn prepare_theirs(&mut self, statement: &Statement, _: &[Range]) -> Result<Prepared, EngineError> {
         let sql = statement.text(|_| "?".to_owned());
         let handle = self.conn.prep(sql).map_err(|cause| explain(statement, &advice(&cause)))?;
-        match usize::from(handle.num_params()) == statement.parameters().len() {
-            true => Ok(handle),
+        let places = statement.parameters();
+        match usize::from(handle.num_params()) == places.len() {
+            true => Ok(Prepared { handle, places }),
             false => {
                 Err(explain(statement, "a '?' alone has no value: write :NAME, with its range in the head"))
             }
@@ -115,18 +124,18 @@ impl Connection for MariadbConnection {
     fn execute_theirs(
         &mut self,
         statement: &Statement,
-        prepared: &Handle,
+        prepared: &Prepared,
         values: &[i64],
     ) -> Result<(), EngineError> {
         let id = self.conn.connection_id();
         let mut size = AnswerSize::default();
-        let value = |at: usize| mysql::Value::from(values.get(at).copied());
-        let parameters = match prepared.num_params() {
-            0 => Params::Empty,
-            _ => Params::Positional(statement.parameters().into_iter().map(value).collect()),
+        let value = |at: &usize| mysql::Value::from(values.get(*at).copied());
+        let parameters = match prepared.places.as_slice() {
+            [] => Params::Empty,
+            places => Params::Positional(places.iter().map(value).collect()),
         };
         let fail = |cause: mysql::Error| explain(statement, &advice(&cause));
-        let mut answer = self.conn.exec_iter(prepared, parameters).map_err(fail)?;
+        let mut answer = self.conn.exec_iter(&prepared.handle, parameters).map_err(fail)?;
         // Explicitly: when it is dropped, the library reads what is left and hides an error in it.
         while let Some(rows) = answer.iter() {
             for row in rows {

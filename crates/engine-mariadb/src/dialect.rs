@@ -51,6 +51,7 @@ pub(crate) const DIALECT: Dialect = Dialect {
         announce: "REPLACE INTO `{schema}`.threadwise_objects VALUES ('{kind}', '{name}')",
         drop: "DROP {kind} IF EXISTS `{schema}`.`{name}`",
         drop_schema: "DROP DATABASE `{schema}`",
+        transaction: ["", "", ""],
     },
 };
 

@@ -175,7 +175,7 @@ impl Engine for Mariadb {
                 let flush = Some(flush_at_commit(&workload).unwrap_or(1));
                 let placing = Placing::new(None, false, request, flush, notes);
                 let treatment = Treatment::start(database, workload, load, &suffix, false)?;
-                Ok(Box::new(Started::new(treatment, placing)))
+                Ok(Box::new(Started { sessions: treatment, host: placing }))
             }
             Which::External(external) => start_theirs(request, &external, workload, &suffix),
         }
@@ -217,7 +217,7 @@ fn start_theirs(
     let earlier = Note::memory_placed_earlier("the server is yours and ran before the study");
     let notes = notes.into_iter().map(Note::from).chain([earlier]).collect();
     let treatment = Treatment::start(database, workload, &request.load, suffix, false)?;
-    Ok(Box::new(Started::new(treatment, Placing::new(None, true, request, None, notes))))
+    Ok(Box::new(Started { sessions: treatment, host: Placing::new(None, true, request, None, notes) }))
 }
 
 /// The template is shared by treatments with the same data, also if they change their copy.
@@ -287,5 +287,5 @@ fn start_copy(
     let database = Database { server, waits: managed.waits, is_theirs: false };
     let treatment = Treatment::start(database, workload, load, "", true)?;
     let placing = Placing::new(Some(Box::new(ours)), false, request, None, Vec::new());
-    Ok(Box::new(Started::new(treatment, placing)))
+    Ok(Box::new(Started { sessions: treatment, host: placing }))
 }

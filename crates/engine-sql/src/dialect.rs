@@ -109,4 +109,7 @@ pub struct SchemaSql {
     pub drop: &'static str,
     /// Drops the schema, which holds nothing else; of a database also what is in it.
     pub drop_schema: &'static str,
+    /// Begins a transaction in which all of that is done or nothing, ends it, and rolls it back; empty where a server
+    /// commits each of these statements.
+    pub transaction: [&'static str; 3],
 }

@@ -116,6 +116,14 @@ pub trait Connection: Send {
         Ok(Usage::of_thread(backend))
     }
 
+    /// Called after the warm-up and after each slice: completes what the server counts of this connection.
+    ///
+    /// # Errors
+    /// An error of the server.
+    fn rest(&mut self) -> Result<(), EngineError> {
+        Ok(())
+    }
+
     /// Prepares a statement of the user, whose parameters have these ranges.
     ///
     /// # Errors

@@ -302,7 +302,7 @@ impl<D: Driver> Session for RowsSession<D> {
         Content::held(driver.as_ref(), &mut common.connection, &names)?;
         match compile(dialect).filter(|_| self.spec.rows_per_session.is_none()) {
             Some(window) => self.slice(&window).map(drop),
-            None => Ok(()),
+            None => self.common.connection.rest(),
         }
     }
 
@@ -311,7 +311,6 @@ impl<D: Driver> Session for RowsSession<D> {
             Statement::Call(_) => self.in_server(window),
             Statement::Step(..) => self.in_client(window),
         };
-        self.common.is_done_with(window);
-        slice
+        self.common.is_done_with(window, slice)
     }
 }

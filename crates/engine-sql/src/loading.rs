@@ -3,7 +3,7 @@
 use threadwise_engine::{EngineError, LoadRequest, Loaded};
 
 use crate::driver::Driver;
-use crate::schema::{announce, finished, loaded};
+use crate::schema::{announce, drop_left, finished, loaded};
 use crate::template::Names;
 use crate::workload::{Spec, Work};
 use crate::{insert, logical_io, transaction};
@@ -44,7 +44,9 @@ pub fn load_shared<D: Driver>(
     if let Some(loaded) = loaded(driver, control, suffix)? {
         return Ok(loaded);
     }
-    announce(driver, control, &workload.objects(request.sessions, suffix, &driver.insert_objects()))?;
+    let objects = workload.objects(request.sessions, suffix, &driver.insert_objects());
+    announce(driver, control, &objects)?;
+    drop_left(driver, control, &objects)?;
     let loaded = load(driver, control, workload, request, suffix)?;
     finished(driver, control, suffix, &loaded)?;
     Ok(loaded)

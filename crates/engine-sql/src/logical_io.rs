@@ -32,6 +32,7 @@ pub(crate) fn load<D: Driver>(
         let places = Template::default()
             .with("table", names.blocks(table))
             .with("name", names.bare_blocks(table))
+            .with("schema", names.schema)
             .with("from", names.blocks(0));
         control.run("create a table", &places.fill(dialect.blocks))?;
         match table {
@@ -160,7 +161,7 @@ impl<D: Driver> Session for BlocksSession<D> {
         driver.warm_blocks(&mut common.connection, &names, *number, spec)?;
         match compile(dialect) {
             Some(window) => self.slice(&window).map(drop),
-            None => Ok(()),
+            None => self.common.connection.rest(),
         }
     }
 
@@ -169,8 +170,7 @@ impl<D: Driver> Session for BlocksSession<D> {
             Loop::Server => self.in_server(window),
             Loop::Client => self.in_client(window),
         };
-        self.common.is_done_with(window);
-        slice
+        self.common.is_done_with(window, slice)
     }
 }
 

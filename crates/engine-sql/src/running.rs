@@ -1,11 +1,18 @@
 //! A treatment, and the server under it: where its threads run, and who ends it.
 
+use threadwise_engine::servers::Thread;
 use threadwise_engine::{EngineError, Running, Session, SessionRequest, Standing, Window};
 use threadwise_machine::CpuSet;
 use threadwise_study::{Counters, Note, SessionSlice};
 
-use crate::driver::Driver;
-use crate::treatment::{Threads, Treatment};
+/// Threads of the server: those of the sessions in their order, and that of the control connection.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Threads {
+    /// Of each session, with its number.
+    pub sessions: Vec<(u32, Thread)>,
+    /// Of the control connection.
+    pub control: Thread,
+}
 
 /// How a server's threads are placed for a treatment, and who ends the server.
 pub trait Host<C>: Send + Sync {
@@ -13,7 +20,7 @@ pub trait Host<C>: Send + Sync {
     ///
     /// # Errors
     /// It could not be bound.
-    fn opened(&self, session: u32, thread: (u32, u32), cpus: &CpuSet) -> Result<(), EngineError> {
+    fn opened(&self, session: u32, thread: Thread, cpus: &CpuSet) -> Result<(), EngineError> {
         let _ = (session, thread, cpus);
         Ok(())
     }
@@ -51,53 +58,108 @@ pub trait Host<C>: Send + Sync {
     }
 }
 
-/// An engine, started for one treatment.
-pub struct Started<D: Driver, H> {
-    // Before the server, so that its connections are closed first.
-    treatment: Treatment<D>,
-    host: H,
+/// A treatment's sessions, and what is read around their slices.
+pub trait Sessions: Send + Sync {
+    /// The control connection.
+    type Control;
+
+    /// Uses the control connection.
+    fn with_control<T>(&self, ask: impl FnOnce(&mut Self::Control) -> T) -> T;
+
+    /// The server's threads, or why they are out of reach.
+    ///
+    /// # Errors
+    /// The reason, for the note `server not pinned`.
+    fn threads(&self) -> Result<Threads, String>;
+
+    /// Opens a session on the calling thread.
+    ///
+    /// # Errors
+    /// An error of the server; a plan that does not read rows; a clock that is too uncertain.
+    fn open(&self, request: &SessionRequest) -> Result<Box<dyn Session>, EngineError>;
+
+    /// Notes for the report, once all sessions are open and warm.
+    ///
+    /// # Errors
+    /// The data is not as the workload requires.
+    fn notes(&self) -> Result<Vec<String>, EngineError>;
+
+    /// Reads counters before a slice.
+    ///
+    /// # Errors
+    /// An error of the server.
+    fn before(&self) -> Result<(), EngineError>;
+
+    /// Samples what sessions wait for during a slice.
+    ///
+    /// # Errors
+    /// An error of the server.
+    fn during(&self, window: &Window) -> Result<(), EngineError>;
+
+    /// Reads counters after a slice, and completes what the sessions reported.
+    ///
+    /// # Errors
+    /// An error of the server.
+    fn after(&self, sessions: &mut [SessionSlice]) -> Result<Counters, EngineError>;
+
+    /// Checks that the data is what the sessions reported, and resets it unless it is discarded.
+    ///
+    /// # Errors
+    /// Rows are missing or there are too many; or they could not be removed.
+    fn finish(&self) -> Result<(), EngineError>;
 }
 
-impl<D: Driver, H: Host<D::Connection>> Started<D, H> {
-    /// Combines both.
-    pub fn new(treatment: Treatment<D>, host: H) -> Self {
-        Self { treatment, host }
+/// An engine, started for one treatment.
+pub struct Started<T, H> {
+    /// The sessions. Before the server, so that their connections are closed first.
+    pub sessions: T,
+    /// The server.
+    pub host: H,
+}
+
+impl<T: Sessions, H: Host<T::Control>> Started<T, H> {
+    /// Places the server's thread of a session that was opened.
+    ///
+    /// # Errors
+    /// It could not be bound.
+    pub fn place(&self, request: &SessionRequest) -> Result<(), EngineError> {
+        let threads = self.sessions.threads().map(|threads| threads.sessions).unwrap_or_default();
+        let thread = threads.into_iter().find(|(session, _)| *session == request.session);
+        thread.map_or(Ok(()), |(session, thread)| self.host.opened(session, thread, &request.cpus))
     }
 }
 
-impl<D: Driver, H: Host<D::Connection>> Running for Started<D, H> {
+impl<T: Sessions, H: Host<T::Control>> Running for Started<T, H> {
     fn open(&self, request: &SessionRequest) -> Result<Box<dyn Session>, EngineError> {
-        let session = self.treatment.open(request)?;
-        if let Some(thread) = self.treatment.thread(request.session) {
-            self.host.opened(request.session, thread, &request.cpus)?;
-        }
+        let session = self.sessions.open(request)?;
+        self.place(request)?;
         Ok(session)
     }
 
     fn standing(&self) -> Result<Standing, EngineError> {
-        let threads = self.treatment.threads();
-        let mut standing = self.treatment.with_control(|control| self.host.standing(control, threads))?;
-        standing.notes.extend(self.treatment.standing()?.into_iter().map(Note::from));
+        let threads = self.sessions.threads();
+        let mut standing = self.sessions.with_control(|control| self.host.standing(control, threads))?;
+        standing.notes.extend(self.sessions.notes()?.into_iter().map(Note::from));
         Ok(standing)
     }
 
     fn before(&self) -> Result<(), EngineError> {
-        self.treatment.with_control(|control| self.host.before(control))?;
-        self.treatment.before()
+        self.sessions.with_control(|control| self.host.before(control))?;
+        self.sessions.before()
     }
 
     fn during(&self, window: &Window) -> Result<(), EngineError> {
-        self.treatment.during(window)
+        self.sessions.during(window)
     }
 
     fn after(&self, sessions: &mut [SessionSlice]) -> Result<Counters, EngineError> {
-        let counters = self.treatment.after(sessions)?;
+        let counters = self.sessions.after(sessions)?;
         self.host.after()?;
         Ok(counters)
     }
 
     fn finish(&self) -> Result<(), EngineError> {
-        let checked = self.treatment.finish();
+        let checked = self.sessions.finish();
         checked.and(self.host.finish())
     }
 }

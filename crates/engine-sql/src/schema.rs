@@ -108,25 +108,40 @@ fn is_ours<D: Driver>(driver: &D, control: &mut D::Connection) -> Result<bool, E
 pub fn drop_ours<D: Driver>(driver: &D, control: &mut D::Connection) -> Result<(), EngineError> {
     let sql = &driver.dialect().schema;
     let action = format!("drop its {} '{}'", sql.noun, driver.schema());
-    let mut listed = match is_positive(driver, control, &action, sql.has_table, OBJECTS)? {
-        true => pairs(control, &action, &format!("SELECT kind, name FROM {}", table(driver, OBJECTS)))?,
+    let [begin, commit, rollback] = sql.transaction;
+    if begin.is_empty() {
+        return drop_all(driver, control, &action);
+    }
+    control.run(&action, begin)?;
+    let dropped = drop_all(driver, control, &action).and_then(|()| control.run(&action, commit));
+    if dropped.is_err() {
+        // The first error is reported.
+        let _ = control.run(&action, rollback);
+    }
+    dropped
+}
+
+fn drop_all<D: Driver>(driver: &D, control: &mut D::Connection, action: &str) -> Result<(), EngineError> {
+    let sql = &driver.dialect().schema;
+    let mut listed = match is_positive(driver, control, action, sql.has_table, OBJECTS)? {
+        true => pairs(control, action, &format!("SELECT kind, name FROM {}", table(driver, OBJECTS)))?,
         // Killed while it was being made.
         false => Vec::new(),
     };
     // Procedures first: some of them hold their tables.
     listed.sort_by(|(one, _), (other, _)| one.cmp(other));
     // Checked first: a refused study leaves the schema unchanged.
-    expect_only(driver, control, &action, &listed)?;
+    expect_only(driver, control, action, &listed)?;
     for (kind, name) in &listed {
         // Others may write to the table with the list: only plain names are taken from it.
         if name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_') {
             let kind = if kind == "procedure" { "procedure" } else { "table" };
-            control.run(&action, &places(driver, sql.drop, kind, name))?;
+            control.run(action, &places(driver, sql.drop, kind, name))?;
         }
     }
     // What drops a schema may drop everything in it, so objects made in the meantime need a second check.
-    expect_only(driver, control, &action, &[])?;
-    script(driver, control, &action, sql.drop_schema)
+    expect_only(driver, control, action, &[])?;
+    script(driver, control, action, sql.drop_schema)
 }
 
 /// Refuses a schema with objects that are not in a list of kinds and names.
@@ -165,7 +180,7 @@ fn pairs(
     Ok(rows.iter().filter_map(|row| Some((text(row.first()?)?, text(row.get(1)?)?))).collect())
 }
 
-/// Lists objects before they are made, and drops what an interrupted load left of them.
+/// Lists objects before they are made.
 ///
 /// # Errors
 /// An error of the server, or the schema is not threadwise's.
@@ -174,14 +189,32 @@ pub fn announce<D: Driver>(
     control: &mut D::Connection,
     objects: &Objects,
 ) -> Result<(), EngineError> {
-    let kinds = [("procedure", &objects.procedures), ("table", &objects.tables)];
-    let all = || kinds.iter().flat_map(|(kind, names)| names.iter().map(move |name| (*kind, name)));
-    let sql = &driver.dialect().schema;
-    for (kind, name) in all() {
-        control.run("list the objects to be made", &places(driver, sql.announce, kind, name))?;
-    }
-    for (kind, name) in all() {
-        control.run("drop what an interrupted load left", &places(driver, sql.drop, kind, name))?;
+    for_each(driver, control, objects, "list the objects to be made", driver.dialect().schema.announce)
+}
+
+/// Drops what an interrupted load left of these objects.
+///
+/// # Errors
+/// An error of the server.
+pub fn drop_left<D: Driver>(
+    driver: &D,
+    control: &mut D::Connection,
+    objects: &Objects,
+) -> Result<(), EngineError> {
+    for_each(driver, control, objects, "drop what an interrupted load left", driver.dialect().schema.drop)
+}
+
+fn for_each<D: Driver>(
+    driver: &D,
+    control: &mut D::Connection,
+    objects: &Objects,
+    action: &str,
+    sql: &str,
+) -> Result<(), EngineError> {
+    for (kind, names) in [("procedure", &objects.procedures), ("table", &objects.tables)] {
+        for name in names {
+            control.run(action, &places(driver, sql, kind, name))?;
+        }
     }
     Ok(())
 }

@@ -124,11 +124,18 @@ impl<D: Driver> Common<D> {
         self.clock.as_ref().map_or(0, |(clock, _)| clock.monotonic_ns_of(server_us))
     }
 
-    /// Marks a slice as done. Windows that measure a warm-up have the number of a later slice.
-    pub(crate) fn is_done_with(&self, window: &Window) {
+    /// Ends a slice. Windows that measure a warm-up have the number of a later slice.
+    pub(crate) fn is_done_with(
+        &mut self,
+        window: &Window,
+        slice: Result<SessionSlice, EngineError>,
+    ) -> Result<SessionSlice, EngineError> {
         if window.piece_ns.is_none() {
             self.tally.done.store(window.sequence + 1, Ordering::Relaxed);
         }
+        let slice = slice?;
+        self.connection.rest()?;
+        Ok(slice)
     }
 }
 

@@ -97,10 +97,10 @@ impl<D: Driver> TransactionSession<D> {
 
 impl<D: Driver> Session for TransactionSession<D> {
     fn warm(&mut self) -> Result<(), EngineError> {
-        match self.prepared.transaction.is_read_only() {
-            true => self.prepared.execute(&mut self.common.connection, None),
-            false => Ok(()),
+        if self.prepared.transaction.is_read_only() {
+            self.prepared.execute(&mut self.common.connection, None)?;
         }
+        self.common.connection.rest()
     }
 
     fn slice(&mut self, window: &Window) -> Result<SessionSlice, EngineError> {
@@ -114,7 +114,6 @@ impl<D: Driver> Session for TransactionSession<D> {
             };
             Ok((closed_loop(window, step, || Ok([]))?, calls))
         });
-        self.common.is_done_with(window);
-        slice.map(|(slice, _)| slice)
+        self.common.is_done_with(window, slice.map(|(slice, _)| slice))
     }
 }

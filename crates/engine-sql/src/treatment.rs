@@ -15,6 +15,7 @@ use crate::clock::uncertainty_note;
 use crate::driver::{Driver, Observer, Opened};
 use crate::insert::{self, RowsSession};
 use crate::logical_io::BlocksSession;
+use crate::running::{Sessions, Threads};
 use crate::samples::Samples;
 use crate::session::{Common, Tally};
 use crate::template::Names;
@@ -28,7 +29,7 @@ const PERIOD_NS: u64 = 50_000_000;
 /// Stream of the seed's generator for the phases of samples.
 const PHASE_STREAM: u64 = u64::MAX;
 
-/// A treatment. Called by the worker's main thread, except [`Treatment::open`].
+/// A treatment. Called by the worker's main thread, except [`Sessions::open`].
 pub struct Treatment<D: Driver> {
     driver: Arc<D>,
     workload: Work,
@@ -63,15 +64,6 @@ struct OpenSession {
     /// Bound of the error of the server's clock, nanoseconds.
     uncertainty_ns: i64,
     tally: Arc<Tally>,
-}
-
-/// Threads of the server: those of the sessions in their order, and that of the control connection.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Threads {
-    /// Of each session, with its number.
-    pub sessions: Vec<(u32, Thread)>,
-    /// Of the control connection.
-    pub control: Thread,
 }
 
 impl<D: Driver> Treatment<D> {
@@ -124,33 +116,22 @@ impl<D: Driver> Treatment<D> {
     fn opened(&self) -> MutexGuard<'_, Vec<OpenSession>> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
 
-    /// Uses the control connection.
-    pub fn with_control<T>(&self, ask: impl FnOnce(&mut D::Connection) -> T) -> T {
+impl<D: Driver> Sessions for Treatment<D> {
+    type Control = D::Connection;
+
+    fn with_control<T>(&self, ask: impl FnOnce(&mut D::Connection) -> T) -> T {
         ask(&mut self.control().connection)
     }
 
-    /// The server's threads, or why they are out of reach.
-    ///
-    /// # Errors
-    /// The reason, for the note `server not pinned`.
-    pub fn threads(&self) -> Result<Threads, String> {
+    fn threads(&self) -> Result<Threads, String> {
         let thread = |session: &OpenSession| Ok((session.number, session.thread.clone()?));
         let sessions = self.opened().iter().map(thread).collect::<Result<_, String>>()?;
         Ok(Threads { sessions, control: self.control().thread.clone()? })
     }
 
-    /// The server's thread of a session, if it is open and within reach.
-    pub fn thread(&self, session: u32) -> Option<Thread> {
-        let open = self.opened();
-        open.iter().find(|open| open.number == session).and_then(|open| open.thread.clone().ok())
-    }
-
-    /// Opens a session on the calling thread.
-    ///
-    /// # Errors
-    /// An error of the server; a plan that does not read rows; a clock that is too uncertain.
-    pub fn open(&self, request: &SessionRequest) -> Result<Box<dyn Session>, EngineError> {
+    fn open(&self, request: &SessionRequest) -> Result<Box<dyn Session>, EngineError> {
         let (number, driver) = (request.session, &self.driver);
         let mut opened = driver.open(&self.workload, number)?;
         let plan = match &self.workload.spec {
@@ -181,11 +162,7 @@ impl<D: Driver> Treatment<D> {
         Ok(session)
     }
 
-    /// Notes for the report, once all sessions are open and warm.
-    ///
-    /// # Errors
-    /// The data is not as the workload requires.
-    pub fn standing(&self) -> Result<Vec<String>, EngineError> {
+    fn notes(&self) -> Result<Vec<String>, EngineError> {
         let mut notes = self.notes.clone();
         let open = self.opened();
         notes.extend(open.iter().find_map(|open| Some(format!("plan of a step: {}", open.plan.as_ref()?))));
@@ -202,22 +179,15 @@ impl<D: Driver> Treatment<D> {
         Ok(notes)
     }
 
-    /// Reads counters before a slice.
-    ///
-    /// # Errors
-    /// An error of the server.
-    pub fn before(&self) -> Result<(), EngineError> {
+    fn before(&self) -> Result<(), EngineError> {
         let mut control = self.control();
         let Control { connection, observer, samples, .. } = &mut *control;
         *samples = Samples::default();
         observer.begin(connection)
     }
 
-    /// Samples waits during a slice, at a random phase of the period, until the window ends or all sessions are done.
-    ///
-    /// # Errors
-    /// An error of the server.
-    pub fn during(&self, window: &Window) -> Result<(), EngineError> {
+    /// At a random phase of the period, until the window ends or all sessions are done.
+    fn during(&self, window: &Window) -> Result<(), EngineError> {
         let sessions: Vec<(i64, Arc<Tally>)> =
             self.opened().iter().map(|open| (open.id, Arc::clone(&open.tally))).collect();
         let at_work = || -> Vec<i64> {
@@ -245,12 +215,9 @@ impl<D: Driver> Treatment<D> {
         Ok(())
     }
 
-    /// Reads counters after a slice: reads of pages are divided among the sessions by rows, unless these have their own;
-    /// the slice gets the rest. All are those of the whole calls, scaled to the rows of the window.
-    ///
-    /// # Errors
-    /// An error of the server.
-    pub fn after(&self, sessions: &mut [SessionSlice]) -> Result<Counters, EngineError> {
+    /// Reads of pages are divided among the sessions by rows, unless these have their own; the slice gets the rest. All
+    /// are those of the whole calls, scaled to the rows of the window.
+    fn after(&self, sessions: &mut [SessionSlice]) -> Result<Counters, EngineError> {
         let mut control = self.control();
         let Control { connection, observer, samples, .. } = &mut *control;
         let mut counters = observer.end(connection)?;
@@ -268,11 +235,7 @@ impl<D: Driver> Treatment<D> {
         Ok(counters)
     }
 
-    /// Checks that the data is what the sessions reported, and resets it unless it is discarded.
-    ///
-    /// # Errors
-    /// Rows are missing or there are too many; or they could not be removed.
-    pub fn finish(&self) -> Result<(), EngineError> {
+    fn finish(&self) -> Result<(), EngineError> {
         let Spec::Insert(spec) = &self.workload.spec else { return Ok(()) };
         let (mut control, open) = (self.control(), self.opened());
         let tallies = open.iter().map(|open| open.tally.as_ref());

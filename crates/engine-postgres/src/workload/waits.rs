@@ -11,8 +11,7 @@ use std::time::SystemTime;
 use threadwise_engine::{EngineError, Window};
 use threadwise_study::Counters;
 
-use super::clock::ServerClock;
-use super::shared::Shared;
+use super::shared::{Shared, monotonic_ns};
 use crate::error::query;
 
 /// 20 Hz.
@@ -47,7 +46,6 @@ impl Sampler {
         &mut self,
         client: &mut Client,
         window: &Window,
-        server_clock: &ServerClock,
         at_work: &Shared,
         counters: &mut Counters,
     ) -> Result<(), EngineError> {
@@ -60,7 +58,7 @@ impl Sampler {
                 break;
             }
             for (at, wait) in self.sample(client, &pids)? {
-                let at_ns = server_clock.monotonic_ns(at);
+                let at_ns = monotonic_ns(at_work.clock(), at);
                 if (window.start_ns..window.end_ns).contains(&at_ns) {
                     add(counters, &wait);
                 }

@@ -45,5 +45,6 @@ pub(crate) const DIALECT: Dialect = Dialect {
         announce: include_str!("../sql/announce.sql"),
         drop: "IF OBJECT_ID(N'[{schema}].[{name}]') IS NOT NULL DROP {kind} [{schema}].[{name}]",
         drop_schema: include_str!("../sql/drop_schema.sql"),
+        transaction: ["", "", ""],
     },
 };

@@ -118,7 +118,7 @@ impl Engine for Client {
         let suffix = servers::suffix(load, workload.changes_data());
         let database = Database { server: server.clone(), buckets };
         let treatment = Treatment::start(database, workload, load, &suffix, false)?;
-        Ok(Box::new(Started::new(treatment, Whole::new(server, bound))))
+        Ok(Box::new(Started { sessions: treatment, host: Whole::new(server, bound) }))
     }
 }
 

@@ -66,7 +66,9 @@ pub(super) fn load(
     }
     let generator = Generator::find(ENGINE, &request.data_dir, options.scale)?;
     let names = TABLES.iter().map(|table| table.name.to_owned()).collect();
-    sql::announce(&database, &mut control, &Objects { tables: names, procedures: Vec::new() })?;
+    let objects = Objects { tables: names, procedures: Vec::new() };
+    sql::announce(&database, &mut control, &objects)?;
+    sql::drop_left(&database, &mut control, &objects)?;
     let mut loaded = Loaded { notes: notes(options), ..Loaded::default() };
     for table in &TABLES {
         loaded.rows_per_session += fill_table(&mut control, &generator, server, table)?;

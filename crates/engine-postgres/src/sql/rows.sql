@@ -1,6 +1,7 @@
 -- {table}: the table of the published measurements. c4 is 0 in rows that were there before, and the
 -- session's number + 1 in rows that it inserted.
-CREATE {unlogged} TABLE {schema}.{table} (
+?unlogged CREATE UNLOGGED TABLE {table} (
+?!unlogged CREATE TABLE {table} (
     c1 bigint    NOT NULL,
     c2 timestamp NOT NULL,
     c3 char(111) NOT NULL,

@@ -2,11 +2,11 @@
 -- free, so that no block takes a second row (RelationGetBufferForTuple in hio.c); the free space takes
 -- the versions that updates leave, on the row's own block (HOT).
 -- a + b is fixed for every key; an update moves 1 from b to a.
-CREATE TABLE {schema}.{table} (
+CREATE TABLE {table} (
     k       integer NOT NULL,
     a       integer NOT NULL,
     b       integer NOT NULL,
     payload text    NOT NULL
 ) WITH (fillfactor = 10, autovacuum_enabled = off);
 -- Neither compressed nor moved to another table.
-ALTER TABLE {schema}.{table} ALTER COLUMN payload SET STORAGE PLAIN;
+ALTER TABLE {table} ALTER COLUMN payload SET STORAGE PLAIN;

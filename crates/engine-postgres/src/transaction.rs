@@ -3,20 +3,13 @@
 //! A session has the settings of the user's own clients, without those that other workloads set for their plans.
 //! Nothing is made in the server.
 
-mod session;
-mod values;
-
 use postgres::Client;
-use threadwise_engine::workloads::transaction::{
-    Draws, Quoting, STATEMENT_LIMIT_SECONDS, Statement, Transaction,
-};
-use threadwise_engine::{EngineError, LoadRequest, Loaded};
+use threadwise_engine::workloads::transaction::{Quoting, STATEMENT_LIMIT_SECONDS, Transaction};
+use threadwise_engine::{EngineError, LoadRequest};
 
 use crate::Server;
 use crate::error::{failed, query};
 use crate::workload::sql::execute;
-pub(super) use session::TransactionSession;
-use values::Prepared;
 
 /// PostgreSQL's quoting.
 const QUOTING: Quoting = Quoting {
@@ -34,32 +27,20 @@ const OUTLIVE_ROLLBACK: &str = include_str!("outlive_rollback.txt");
 ///
 /// # Errors
 /// See [`Transaction::parse`].
-pub(super) fn parse(load: &LoadRequest) -> Result<Transaction, EngineError> {
+pub(crate) fn parse(load: &LoadRequest) -> Result<Transaction, EngineError> {
     Transaction::parse(&load.options, QUOTING, OUTLIVE_ROLLBACK)
-}
-
-/// Makes no data: executes each statement once and rolls it back, so that a faulty one is reported before anything is
-/// measured.
-///
-/// # Errors
-/// An error of the server, with the line of the statement; the database is not the one that may be written to.
-pub(crate) fn load(server: &Server, request: &LoadRequest) -> Result<Loaded, EngineError> {
-    let transaction = parse(request)?;
-    let mut client = connect(server, "threadwise loader", &transaction)?;
-    let (canceller, _at_end) = (server.canceller(&client), server.cancel_at_end(&client)?);
-    let statements = prepare(&mut client, &transaction)?;
-    let values = Draws::new(&transaction, request.seed, 0).draw();
-    execute(&mut client, "begin a transaction", begin(&transaction))?;
-    for (statement, prepared) in transaction.statements.iter().zip(&statements) {
-        prepared.execute(statement, (&mut client, &canceller), &values)?;
-    }
-    execute(&mut client, "roll back", "ROLLBACK")?;
-    Ok(Loaded { notes: transaction.notes(), ..Loaded::default() })
 }
 
 /// A connection as the user's clients have it, checked to be in the database that may be written to, if one may. Its
 /// server ends its statement after a time limit, or when the client is gone.
-fn connect(server: &Server, application: &str, transaction: &Transaction) -> Result<Client, EngineError> {
+///
+/// # Errors
+/// It is in another one; or a backslash means something else there.
+pub(crate) fn connect(
+    server: &Server,
+    application: &str,
+    transaction: &Transaction,
+) -> Result<Client, EngineError> {
     let mut client = server.connect(application)?;
     let prepared = format!("RESET search_path; SET statement_timeout = '{STATEMENT_LIMIT_SECONDS}s'");
     execute(&mut client, "prepare a connection", &prepared)?;
@@ -89,15 +70,6 @@ fn backslash(transaction: &Transaction, standard_conforming_strings: &str) -> Op
             statement.line
         )
     })
-}
-
-fn begin(transaction: &Transaction) -> &'static str {
-    if transaction.is_read_only() { "BEGIN READ ONLY" } else { "BEGIN READ WRITE" }
-}
-
-fn prepare(client: &mut Client, transaction: &Transaction) -> Result<Vec<Prepared>, EngineError> {
-    let prepare = |statement: &Statement| Prepared::new(client, statement, &transaction.parameters);
-    transaction.statements.iter().map(prepare).collect()
 }
 
 #[cfg(test)]
