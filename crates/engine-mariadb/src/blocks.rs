@@ -12,8 +12,8 @@ use mysql::prelude::Queryable;
 use mysql::{Conn, Row};
 use std::fmt::Write as _;
 use threadwise_engine::EngineError;
-use threadwise_engine::workloads::logical_io::{range_sum, row_sum, shuffled_keys, smaller_data};
-use threadwise_engine_sql::{Connection, Names, increments, numbers};
+use threadwise_engine::workloads::logical_io::{LogicalIo, range_sum, row_sum, shuffled_keys, smaller_data};
+use threadwise_engine_sql::{Blocks, Connection, Names, increments, numbers};
 
 use crate::connection::MariadbConnection;
 use crate::dialect::PAGE_BYTES;
@@ -41,9 +41,8 @@ const UNCACHED_PER_MILLE: u64 = 1;
 /// An error of the server; or pages of another size.
 pub(crate) fn fill(
     control: &mut MariadbConnection,
-    names: &Names<'_>,
+    blocks: &Blocks<'_>,
     seed: u64,
-    blocks: u64,
 ) -> Result<(), EngineError> {
     let size = numbers(control, "read the page size", "SELECT @@innodb_page_size")?;
     if size != [i64::try_from(PAGE_BYTES).ok()] {
@@ -53,8 +52,8 @@ pub(crate) fn fill(
         );
         return Err(failed("place one visited row on each page", why));
     }
-    let (table, filler) = (names.blocks(0), format!("REPEAT('-',{PAYLOAD_BYTES})"));
-    let keys = shuffled_keys(seed, blocks);
+    let (table, filler) = (blocks.table(), format!("REPEAT('-',{PAYLOAD_BYTES})"));
+    let keys = shuffled_keys(seed, blocks.spec.blocks);
     for (place, transaction) in keys.chunks(BATCH * STATEMENTS_PER_TX).enumerate() {
         let mut id = place * BATCH * STATEMENTS_PER_TX * 2;
         control.run("begin a load", "START TRANSACTION")?;
@@ -83,15 +82,11 @@ pub(crate) fn fill(
 ///
 /// # Errors
 /// The rows take another number of pages; or an error of the server.
-pub(crate) fn prove(
-    control: &mut MariadbConnection,
-    names: &Names<'_>,
-    table: u32,
-    blocks: u64,
-) -> Result<String, EngineError> {
-    let proof = proof(&mut control.conn, names, &names.bare_blocks(table), blocks)?;
+pub(crate) fn prove(control: &mut MariadbConnection, blocks: &Blocks<'_>) -> Result<String, EngineError> {
+    let rows = blocks.spec.blocks;
+    let proof = proof(&mut control.conn, &blocks.names, &blocks.bare(), rows)?;
     Ok(format!(
-        "{blocks} visited rows of {PAYLOAD_BYTES} bytes, each with one filler on a page of {PAGE_BYTES} bytes; {proof}"
+        "{rows} visited rows of {PAYLOAD_BYTES} bytes, each with one filler on a page of {PAGE_BYTES} bytes; {proof}"
     ))
 }
 
@@ -138,13 +133,8 @@ fn by_size(control: &mut Conn, names: &Names<'_>, name: &str, blocks: u64) -> Re
 ///
 /// # Errors
 /// Other contents; or an error of the server.
-pub(crate) fn warm(
-    connection: &mut MariadbConnection,
-    names: &Names<'_>,
-    table: u32,
-    blocks: u64,
-) -> Result<(), EngineError> {
-    let (name, action) = (names.blocks(table), "read the whole table");
+pub(crate) fn warm(connection: &mut MariadbConnection, blocks: &Blocks<'_>) -> Result<(), EngineError> {
+    let (name, action, blocks) = (blocks.table(), "read the whole table", blocks.spec.blocks);
     let rows = i64::try_from(blocks).unwrap_or_default();
     let sql = format!(
         "SELECT COUNT(*), COUNT(k), SUM(IF(k IS NULL, 0, value + twin)) FROM {name} FORCE INDEX (PRIMARY)"
@@ -167,16 +157,16 @@ pub(crate) fn warm(
 /// It is not cached, with the size that would be; or an error of the server.
 pub(crate) fn prove_cached(
     control: &mut MariadbConnection,
-    names: &Names<'_>,
+    names: Names<'_>,
     tables: u32,
-    blocks: u64,
+    spec: &LogicalIo,
 ) -> Result<(), EngineError> {
-    let most = (u64::from(tables) * blocks * UNCACHED_PER_MILLE / 1000).max(u64::from(tables));
+    let most = (u64::from(tables) * spec.blocks * UNCACHED_PER_MILLE / 1000).max(u64::from(tables));
     let mut read = 0;
     // On a shared server reads of others count too, hence a second attempt.
     for _ in 0..2 {
         let before = counters(&mut control.conn)?;
-        (0..tables).try_for_each(|table| warm(control, names, table, blocks))?;
+        (0..tables).try_for_each(|number| warm(control, &Blocks { names, number, spec }))?;
         let counted = increments(&before, &counters(&mut control.conn)?);
         read = counted.get(PAGES_READ).copied().unwrap_or(0);
         if read <= most {
@@ -199,15 +189,11 @@ pub(crate) fn prove_cached(
 ///
 /// # Errors
 /// Another plan; or an error of the server.
-pub(crate) fn plan(
-    connection: &mut Conn,
-    names: &Names<'_>,
-    table: u32,
-    unit: u64,
-) -> Result<String, EngineError> {
+pub(crate) fn plan(connection: &mut Conn, blocks: &Blocks<'_>) -> Result<String, EngineError> {
+    let unit = blocks.spec.work_unit;
     let sql = format!(
         "EXPLAIN SELECT COUNT(*), SUM(value + twin) FROM {} FORCE INDEX (by_k) WHERE k BETWEEN 0 AND {}",
-        names.blocks(table),
+        blocks.table(),
         unit - 1
     );
     let rows: Vec<Row> = connection.query(sql).map_err(|cause| query("plan a step", &cause))?;

@@ -60,7 +60,7 @@ mod tests {
     use super::*;
     use threadwise_engine::workloads::insert::Insert;
     use threadwise_engine::workloads::logical_io::LogicalIo;
-    use threadwise_engine_sql::{Names, insert_loop_sql, insert_step_sql, logical_io_loop_sql};
+    use threadwise_engine_sql::{Blocks, Names, Rows, insert_loop_sql, insert_step_sql, logical_io_loop_sql};
     use threadwise_study::{OptionValue, Options};
 
     const NAMES: Names<'_> = Names { schema: "s", suffix: "_x", quotes: DIALECT.quotes };
@@ -68,7 +68,8 @@ mod tests {
     fn loop_of(table: u32, pairs: &[(&str, f64)]) -> String {
         let options: Options =
             pairs.iter().map(|(name, value)| ((*name).to_owned(), OptionValue::Number(*value))).collect();
-        logical_io_loop_sql(&DIALECT, &NAMES, table, &LogicalIo::parse(&options).unwrap())
+        let spec = LogicalIo::parse(&options).unwrap();
+        logical_io_loop_sql(&DIALECT, &Blocks { names: NAMES, number: table, spec: &spec })
     }
 
     #[test]
@@ -100,11 +101,11 @@ mod tests {
         ]
         .into();
         let spec = Insert::parse(&options, &[]).unwrap();
-        let sql = insert_loop_sql(&DIALECT, &NAMES, &spec);
+        let sql = insert_loop_sql(&DIALECT, &Rows { names: NAMES, spec: &spec });
         assert!(sql.contains("DECLARE k0, k1, k2 BIGINT") && sql.contains("k2 MOD 1000000007"), "{sql}");
         assert!(sql.contains("next_key + 3") && sql.contains("LEFT(MD5(CONCAT(seed, next_key + 2)), 15)"));
         assert!(!sql.contains('{') && !sql.contains("[["), "{sql}");
-        let (step, slots) = insert_step_sql(&DIALECT, &NAMES, &spec);
+        let (step, slots) = insert_step_sql(&DIALECT, &Rows { names: NAMES, spec: &spec });
         assert_eq!((step.matches("SYSDATE(6)").count(), step.matches('?').count(), slots.len()), (3, 9, 9));
     }
 }

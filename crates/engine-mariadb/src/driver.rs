@@ -6,10 +6,10 @@ use std::path::Path;
 use threadwise_engine::EngineError;
 use threadwise_engine::servers::Thread;
 use threadwise_engine::workloads::insert::{Insert, Table};
-use threadwise_engine::workloads::logical_io::LogicalIo;
 use threadwise_engine::workloads::transaction::Transaction;
 use threadwise_engine_sql::{
-    Connection, Dialect, Driver, Names, Objects, Opened, Spec, Work, fill, insert_template,
+    Blocks, Connection, Dialect, Driver, Keys, Names, Objects, Opened, Rows, Spec, Work, fill,
+    insert_template,
 };
 use threadwise_process::room::server_memory_bytes;
 
@@ -44,17 +44,12 @@ fn seed_table(names: &Names<'_>) -> String {
 impl Database {
     /// Makes the table in memory again from its seed. The size limit is that of the creating session, so this raises it:
     /// to half of the free memory, so that a full table is an error of the server and not its end.
-    fn fill_memory_table(
-        &self,
-        control: &mut MariadbConnection,
-        names: &Names<'_>,
-        spec: &Insert,
-    ) -> Result<(), EngineError> {
-        let (name, limit) = (names.inserted(), (server_memory_bytes(Path::new("/")) / 2).max(64 << 20));
+    fn fill_memory_table(&self, control: &mut MariadbConnection, rows: &Rows<'_>) -> Result<(), EngineError> {
+        let (name, limit) = (rows.table(), (server_memory_bytes(Path::new("/")) / 2).max(64 << 20));
         control.run("raise the size of a table in memory", &format!("SET max_heap_table_size = {limit}"))?;
         control.run("drop a table in memory", &format!("DROP TABLE IF EXISTS {name}"))?;
-        control.run("create a table in memory", &insert_template(names, spec).fill(DIALECT.rows))?;
-        let sql = format!("INSERT INTO {name} SELECT * FROM {}", seed_table(names));
+        control.run("create a table in memory", &insert_template(rows).fill(DIALECT.rows))?;
+        let sql = format!("INSERT INTO {name} SELECT * FROM {}", seed_table(&rows.names));
         control.run("seed a table in memory", &sql)
     }
 }
@@ -117,41 +112,34 @@ impl Driver for Database {
     fn fill_blocks(
         &self,
         control: &mut MariadbConnection,
-        names: &Names<'_>,
+        blocks: &Blocks<'_>,
         seed: u64,
-        blocks: u64,
     ) -> Result<(), EngineError> {
-        blocks::fill(control, names, seed, blocks)
+        blocks::fill(control, blocks, seed)
     }
 
     fn prove_blocks(
         &self,
         control: &mut MariadbConnection,
-        names: &Names<'_>,
-        table: u32,
-        blocks: u64,
+        blocks: &Blocks<'_>,
     ) -> Result<String, EngineError> {
-        blocks::prove(control, names, table, blocks)
+        blocks::prove(control, blocks)
     }
 
     fn plan(
         &self,
         connection: &mut MariadbConnection,
-        names: &Names<'_>,
-        table: u32,
-        spec: &LogicalIo,
+        blocks: &Blocks<'_>,
     ) -> Result<Option<String>, EngineError> {
-        blocks::plan(&mut connection.conn, names, table, spec.work_unit).map(Some)
+        blocks::plan(&mut connection.conn, blocks).map(Some)
     }
 
     fn warm_blocks(
         &self,
         connection: &mut MariadbConnection,
-        names: &Names<'_>,
-        table: u32,
-        spec: &LogicalIo,
+        blocks: &Blocks<'_>,
     ) -> Result<(), EngineError> {
-        blocks::warm(connection, names, table, spec.blocks)
+        blocks::warm(connection, blocks)
     }
 
     /// `table=unlogged` is the engine MEMORY: rows of fixed length, a hash index, no log, lost when the server ends, and
@@ -159,16 +147,15 @@ impl Driver for Database {
     fn make_rows(
         &self,
         control: &mut MariadbConnection,
-        names: &Names<'_>,
-        spec: &Insert,
-        keys: &mut (dyn Iterator<Item = i64> + Send),
+        rows: &Rows<'_>,
+        keys: &mut Keys<'_>,
     ) -> Result<(), EngineError> {
-        let table = match spec.table {
-            Table::Durable => names.inserted(),
-            Table::Unlogged => seed_table(names),
+        let table = match rows.spec.table {
+            Table::Durable => rows.table(),
+            Table::Unlogged => seed_table(&rows.names),
         };
-        let durable = Insert { table: Table::Durable, ..*spec };
-        let sql = insert_template(names, &durable).fill(&DIALECT.rows.replace("{table}", &table));
+        let durable = Rows { spec: &Insert { table: Table::Durable, ..*rows.spec }, ..*rows };
+        let sql = insert_template(&durable).fill(&DIALECT.rows.replace("{table}", &table));
         control.run("create a table", &sql)?;
         let mut keys = keys.peekable();
         for batches in 0_usize.. {
@@ -189,9 +176,9 @@ impl Driver for Database {
         }
         control.run("commit a load", "COMMIT")?;
         control.run("analyze a table", &format!("ANALYZE TABLE {table}"))?;
-        match spec.table {
+        match rows.spec.table {
             Table::Durable => Ok(()),
-            Table::Unlogged => self.fill_memory_table(control, names, spec),
+            Table::Unlogged => self.fill_memory_table(control, rows),
         }
     }
 
@@ -205,19 +192,11 @@ impl Driver for Database {
         spec.table == Table::Unlogged
     }
 
-    fn put_back(
-        &self,
-        control: &mut MariadbConnection,
-        names: &Names<'_>,
-        spec: &Insert,
-    ) -> Result<(), EngineError> {
-        match spec.table {
-            Table::Unlogged => self.fill_memory_table(control, names, spec),
-            Table::Durable => control.run(
-                "remove the inserted rows",
-                &fill(DIALECT.rows_put_back, &[("table", &names.inserted())]),
-            ),
+    fn put_back(&self, control: &mut MariadbConnection, rows: &Rows<'_>) -> Result<(), EngineError> {
+        if self.is_volatile(rows.spec) {
+            return self.fill_memory_table(control, rows);
         }
+        control.run("remove the inserted rows", &fill(DIALECT.rows_put_back, &[("table", &rows.table())]))
     }
 
     fn insert_objects(&self) -> Objects {
@@ -233,7 +212,7 @@ impl Driver for Database {
     ) -> Result<Vec<String>, EngineError> {
         let note = match &workload.spec {
             Spec::LogicalIo(spec) => {
-                blocks::prove_cached(control, names, workload.tables(sessions), spec.blocks)?;
+                blocks::prove_cached(control, *names, workload.tables(sessions), spec)?;
                 "logical_reads are the server's Innodb_buffer_pool_read_requests, divided among sessions by rows; a row \
                  costs more than one, for the path down the primary key"
             }

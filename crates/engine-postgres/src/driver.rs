@@ -5,10 +5,11 @@ use std::io::Write;
 use threadwise_engine::EngineError;
 use threadwise_engine::servers::Thread;
 use threadwise_engine::workloads::insert::{Durability, Insert, TEXT_CHARS};
-use threadwise_engine::workloads::logical_io::{LogicalIo, range_sum, smaller_data};
+use threadwise_engine::workloads::logical_io::{range_sum, smaller_data};
 use threadwise_engine::workloads::options::Loop;
 use threadwise_engine_sql::{
-    Connection, Dialect, Driver, Names, Opened, Spec, Template, Work, insert_template, numbers,
+    Blocks, Connection, Dialect, Driver, Keys, Names, Opened, Rows, Spec, Template, Work, insert_template,
+    numbers,
 };
 
 use crate::Server;
@@ -22,10 +23,6 @@ use crate::workload::shared::{backend_pid, expect, settle};
 
 /// Bytes of one message of the load.
 const COPY_BYTES: usize = 1 << 16;
-
-fn index(names: &Names<'_>, table: u32) -> String {
-    names.quoted(&format!("{}_by_k", names.bare_blocks(table)))
-}
 
 impl Driver for Server {
     type Connection = PostgresConnection;
@@ -103,29 +100,27 @@ impl Driver for Server {
     fn fill_blocks(
         &self,
         control: &mut PostgresConnection,
-        names: &Names<'_>,
+        blocks: &Blocks<'_>,
         seed: u64,
-        blocks: u64,
     ) -> Result<(), EngineError> {
         let sql = Template::default()
-            .with("table", names.blocks(0))
-            .with("blocks", blocks)
+            .with("table", blocks.table())
+            .with("blocks", blocks.spec.blocks)
             .with("seed", seed.cast_signed())
             .fill(include_str!("sql/blocks_fill.sql"));
-        control.run(&format!("load {blocks} rows into {}", names.blocks(0)), &sql)
+        control.run(&format!("load {} rows into {}", blocks.spec.blocks, blocks.table()), &sql)
     }
 
     fn prove_blocks(
         &self,
         control: &mut PostgresConnection,
-        names: &Names<'_>,
-        table: u32,
-        blocks: u64,
+        blocks: &Blocks<'_>,
     ) -> Result<String, EngineError> {
         let action = "check for one row a block";
         let sql =
-            Template::default().with("table", names.blocks(table)).fill(include_str!("sql/blocks_proof.sql"));
+            Template::default().with("table", blocks.table()).fill(include_str!("sql/blocks_proof.sql"));
         let found = numbers(control, action, &sql)?;
+        let blocks = blocks.spec.blocks;
         let wanted = i64::try_from(blocks).ok();
         if found == [wanted; 3] {
             return Ok(format!(
@@ -141,21 +136,20 @@ impl Driver for Server {
     fn plan(
         &self,
         connection: &mut PostgresConnection,
-        names: &Names<'_>,
-        table: u32,
-        spec: &LogicalIo,
+        blocks: &Blocks<'_>,
     ) -> Result<Option<String>, EngineError> {
         let client = &mut connection.client;
-        let name = names.bare_blocks(table);
+        let name = blocks.bare();
         let step = |sql: &str| {
-            let places = Template::default().with("table", names.blocks(table));
+            let places = Template::default().with("table", blocks.table());
             places.with("first", "$1").with("last", "$2").fill(sql)
         };
         let plan = check_plan(client, &step(DIALECT.blocks_read), &name)?;
-        if spec.updates() {
+        if blocks.spec.updates() {
             check_plan(client, &step(DIALECT.blocks_update), &name)?;
         }
-        connection.count_blocks(&names.blocks(table), &index(names, table))?;
+        let index = blocks.names.quoted(&format!("{name}_by_k"));
+        connection.count_blocks(&blocks.table(), &index)?;
         Ok(Some(plan.replace(&name, "blocks")))
     }
 
@@ -163,13 +157,11 @@ impl Driver for Server {
     fn warm_blocks(
         &self,
         connection: &mut PostgresConnection,
-        names: &Names<'_>,
-        table: u32,
-        spec: &LogicalIo,
+        blocks: &Blocks<'_>,
     ) -> Result<(), EngineError> {
-        let name = names.blocks(table);
-        read_all(connection, &name, spec.blocks)?;
-        let missed = read_all(connection, &name, spec.blocks)?;
+        let (name, rows) = (blocks.table(), blocks.spec.blocks);
+        read_all(connection, &name, rows)?;
+        let missed = read_all(connection, &name, rows)?;
         if missed == 0 {
             return Ok(());
         }
@@ -177,9 +169,8 @@ impl Driver for Server {
         let [buffers] = numbers(connection, "read shared_buffers", sql)?;
         let buffers = buffers.map_or(0, i64::unsigned_abs);
         let why = format!(
-            "not cached: the second pass over {name} read {missed} of {} blocks; shared_buffers is {} MiB: make it \
+            "not cached: the second pass over {name} read {missed} of {rows} blocks; shared_buffers is {} MiB: make it \
              larger, or {}",
-            spec.blocks,
             buffers >> 20,
             smaller_data(buffers, 1)
         );
@@ -189,13 +180,13 @@ impl Driver for Server {
     fn make_rows(
         &self,
         control: &mut PostgresConnection,
-        names: &Names<'_>,
-        spec: &Insert,
-        keys: &mut (dyn Iterator<Item = i64> + Send),
+        rows: &Rows<'_>,
+        keys: &mut Keys<'_>,
     ) -> Result<(), EngineError> {
-        let template = insert_template(names, spec);
-        let table = names.inserted();
-        control.run(&format!("load {} rows into {table}", spec.seed_rows), &template.fill(DIALECT.rows))?;
+        let template = insert_template(rows);
+        let table = rows.table();
+        control
+            .run(&format!("load {} rows into {table}", rows.spec.seed_rows), &template.fill(DIALECT.rows))?;
         copy_seeds(&mut control.client, &template.fill(include_str!("sql/rows_copy.sql")), keys)?;
         // After the rows: building it once is faster, and its leaves are full, unlike those of one that grew.
         control.run(&format!("index {table}"), &template.fill(include_str!("sql/rows_index.sql")))?;
@@ -207,14 +198,9 @@ impl Driver for Server {
     }
 
     /// Removes the rows that sessions inserted, and rebuilds the index; the table is then as loaded.
-    fn put_back(
-        &self,
-        control: &mut PostgresConnection,
-        names: &Names<'_>,
-        spec: &Insert,
-    ) -> Result<(), EngineError> {
-        let table = names.inserted();
-        let delete = insert_template(names, spec).fill(DIALECT.rows_put_back);
+    fn put_back(&self, control: &mut PostgresConnection, rows: &Rows<'_>) -> Result<(), EngineError> {
+        let table = rows.table();
+        let delete = insert_template(rows).fill(DIALECT.rows_put_back);
         let vacuum = format!("VACUUM (FREEZE, ANALYZE) {table}");
         let action = format!("reset {table}");
         [delete, vacuum, format!("REINDEX TABLE {table}")]
@@ -292,11 +278,7 @@ fn check_plan(client: &mut Client, sql: &str, table: &str) -> Result<String, Eng
     }
 }
 
-fn copy_seeds(
-    client: &mut Client,
-    sql: &str,
-    keys: &mut (dyn Iterator<Item = i64> + Send),
-) -> Result<(), EngineError> {
+fn copy_seeds(client: &mut Client, sql: &str, keys: &mut Keys<'_>) -> Result<(), EngineError> {
     let action = "load rows";
     let mut writer = client.copy_in(sql).map_err(|cause| query(action, &cause))?;
     let text = "x".repeat(TEXT_CHARS);

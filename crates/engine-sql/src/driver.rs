@@ -5,13 +5,12 @@ use threadwise_engine::EngineError;
 use threadwise_engine::at_end::AtEnd;
 use threadwise_engine::servers::Thread;
 use threadwise_engine::workloads::insert::Insert;
-use threadwise_engine::workloads::logical_io::LogicalIo;
 use threadwise_engine::workloads::transaction::{Parameter as Range, Statement, Transaction};
 use threadwise_study::Counters;
 
 use crate::dialect::Dialect;
 use crate::template::{Names, fill};
-use crate::texts::insert_loop_sql;
+use crate::texts::{Blocks, Rows, insert_loop_sql};
 use crate::usage::Usage;
 use crate::workload::{Objects, Work};
 
@@ -205,6 +204,9 @@ pub fn increments(before: &Counters, now: &Counters) -> Counters {
     now.iter().filter_map(since).collect()
 }
 
+/// Keys of rows to load.
+pub type Keys<'a> = dyn Iterator<Item = i64> + Send + 'a;
+
 /// A server that answers, with what a database does in its own way.
 pub trait Driver: Send + Sync + 'static {
     /// Its connections.
@@ -261,9 +263,8 @@ pub trait Driver: Send + Sync + 'static {
     fn fill_blocks(
         &self,
         control: &mut Self::Connection,
-        names: &Names<'_>,
+        blocks: &Blocks<'_>,
         seed: u64,
-        blocks: u64,
     ) -> Result<(), EngineError>;
 
     /// Checks for one visited row a page; gives the note about the data.
@@ -273,9 +274,7 @@ pub trait Driver: Send + Sync + 'static {
     fn prove_blocks(
         &self,
         control: &mut Self::Connection,
-        names: &Names<'_>,
-        table: u32,
-        blocks: u64,
+        blocks: &Blocks<'_>,
     ) -> Result<String, EngineError>;
 
     /// Refuses a plan of a step that does not visit rows by the index; gives the plan, if the server shows it.
@@ -285,22 +284,17 @@ pub trait Driver: Send + Sync + 'static {
     fn plan(
         &self,
         connection: &mut Self::Connection,
-        names: &Names<'_>,
-        table: u32,
-        spec: &LogicalIo,
-    ) -> Result<Option<String>, EngineError>;
+        blocks: &Blocks<'_>,
+    ) -> Result<Option<String>, EngineError> {
+        let _ = (connection, blocks);
+        Ok(None)
+    }
 
     /// Brings a table and its index into the cache, and checks their contents.
     ///
     /// # Errors
     /// Other contents; it does not stay in the cache; or an error of the server.
-    fn warm_blocks(
-        &self,
-        connection: &mut Self::Connection,
-        names: &Names<'_>,
-        table: u32,
-        spec: &LogicalIo,
-    ) -> Result<(), EngineError>;
+    fn warm_blocks(&self, connection: &mut Self::Connection, blocks: &Blocks<'_>) -> Result<(), EngineError>;
 
     /// Makes the table of `insert` with these keys, in their order.
     ///
@@ -309,14 +303,13 @@ pub trait Driver: Send + Sync + 'static {
     fn make_rows(
         &self,
         control: &mut Self::Connection,
-        names: &Names<'_>,
-        spec: &Insert,
-        keys: &mut (dyn Iterator<Item = i64> + Send),
+        rows: &Rows<'_>,
+        keys: &mut Keys<'_>,
     ) -> Result<(), EngineError>;
 
     /// The procedures of `insert`, called ones first.
-    fn insert_procedures(&self, names: &Names<'_>, spec: &Insert) -> Vec<String> {
-        vec![insert_loop_sql(self.dialect(), names, spec)]
+    fn insert_procedures(&self, rows: &Rows<'_>) -> Vec<String> {
+        vec![insert_loop_sql(self.dialect(), rows)]
     }
 
     /// A note about the data of `insert`.
@@ -335,14 +328,8 @@ pub trait Driver: Send + Sync + 'static {
     ///
     /// # Errors
     /// An error of the server.
-    fn put_back(
-        &self,
-        control: &mut Self::Connection,
-        names: &Names<'_>,
-        spec: &Insert,
-    ) -> Result<(), EngineError> {
-        let _ = spec;
-        let sql = fill(self.dialect().rows_put_back, &[("table", &names.inserted())]);
+    fn put_back(&self, control: &mut Self::Connection, rows: &Rows<'_>) -> Result<(), EngineError> {
+        let sql = fill(self.dialect().rows_put_back, &[("table", &rows.table())]);
         control.run("remove the inserted rows", &sql)
     }
 

@@ -17,7 +17,7 @@ use threadwise_study::SessionSlice;
 use crate::driver::{Connection, Driver, Parameter, failed, numbers};
 use crate::session::{Common, Tally, compile, counted};
 use crate::template::{Names, Template};
-use crate::texts::{Slot, call_sql, insert_step_sql};
+use crate::texts::{Rows, Slot, call_sql, insert_step_sql};
 
 /// Contents of the table: rows, and the sum of [`key_check`] over their keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -37,10 +37,10 @@ impl Content {
     fn held<D: Driver>(
         driver: &D,
         control: &mut D::Connection,
-        names: &Names<'_>,
+        rows: &Rows<'_>,
     ) -> Result<Self, EngineError> {
         let sql = Template::default()
-            .with("table", names.inserted())
+            .with("table", rows.table())
             .with("modulus", CHECK_MODULUS)
             .fill(driver.dialect().rows_held);
         match numbers(control, "check the table", &sql)? {
@@ -73,15 +73,15 @@ impl Content {
 pub(crate) fn load<D: Driver>(
     driver: &D,
     control: &mut D::Connection,
-    names: &Names<'_>,
-    spec: &Insert,
+    rows: &Rows<'_>,
     request: &LoadRequest,
 ) -> Result<Loaded, EngineError> {
-    let rows = usize::try_from(spec.seed_rows).unwrap_or(usize::MAX);
-    driver.make_rows(control, names, spec, &mut RandomKeys::new(request.seed, 0).take(rows))?;
-    let held = Content::held(driver, control, names)?;
+    let spec = rows.spec;
+    let count = usize::try_from(spec.seed_rows).unwrap_or(usize::MAX);
+    driver.make_rows(control, rows, &mut RandomKeys::new(request.seed, 0).take(count))?;
+    let held = Content::held(driver, control, rows)?;
     Content::seeded(request.seed, spec.seed_rows).expect("after loading", held)?;
-    for sql in driver.insert_procedures(names, spec) {
+    for sql in driver.insert_procedures(rows) {
         control.run("create a procedure", &sql)?;
     }
     Ok(Loaded {
@@ -99,17 +99,17 @@ pub(crate) fn load<D: Driver>(
 pub(crate) fn make_ready<D: Driver>(
     driver: &D,
     control: &mut D::Connection,
-    names: &Names<'_>,
-    spec: &Insert,
+    rows: &Rows<'_>,
     (seed, is_fresh): (u64, bool),
 ) -> Result<(), EngineError> {
-    if driver.is_volatile(spec) {
-        return driver.put_back(control, names, spec);
+    if driver.is_volatile(rows.spec) {
+        return driver.put_back(control, rows);
     }
-    let (expected, held) = (Content::seeded(seed, spec.seed_rows), Content::held(driver, control, names)?);
+    let (expected, held) =
+        (Content::seeded(seed, rows.spec.seed_rows), Content::held(driver, control, rows)?);
     match is_fresh || expected == held {
         true => expected.expect("as loaded", held),
-        false => reset(driver, control, names, spec, expected),
+        false => reset(driver, control, rows, expected),
     }
 }
 
@@ -121,16 +121,15 @@ pub(crate) fn make_ready<D: Driver>(
 pub(crate) fn finish<'a, D: Driver>(
     driver: &D,
     control: &mut D::Connection,
-    names: &Names<'_>,
-    spec: &Insert,
+    rows: &Rows<'_>,
     (seed, is_fresh): (u64, bool),
     tallies: impl Iterator<Item = &'a Tally>,
 ) -> Result<(), EngineError> {
-    let seeded = Content::seeded(seed, spec.seed_rows);
+    let seeded = Content::seeded(seed, rows.spec.seed_rows);
     let expected = tallies.fold(seeded, Content::plus);
-    let checked = expected.expect("after the run", Content::held(driver, control, names)?);
+    let checked = expected.expect("after the run", Content::held(driver, control, rows)?);
     if !is_fresh {
-        reset(driver, control, names, spec, seeded)?;
+        reset(driver, control, rows, seeded)?;
     }
     checked
 }
@@ -139,12 +138,11 @@ pub(crate) fn finish<'a, D: Driver>(
 fn reset<D: Driver>(
     driver: &D,
     control: &mut D::Connection,
-    names: &Names<'_>,
-    spec: &Insert,
+    rows: &Rows<'_>,
     seeded: Content,
 ) -> Result<(), EngineError> {
-    driver.put_back(control, names, spec)?;
-    seeded.expect("after the reset", Content::held(driver, control, names)?)
+    driver.put_back(control, rows)?;
+    seeded.expect("after the reset", Content::held(driver, control, rows)?)
 }
 
 /// An open session.
@@ -188,7 +186,7 @@ impl<D: Driver> RowsSession<D> {
                 Statement::Call(connection.prepare(&call_sql(dialect, &names.insert_rows(), 7))?)
             }
             Loop::Client => {
-                let (sql, slots) = insert_step_sql(dialect, &names, &spec);
+                let (sql, slots) = insert_step_sql(dialect, &Rows { names, spec: &spec });
                 Statement::Step(connection.prepare(&sql)?, slots)
             }
         };
@@ -296,10 +294,10 @@ fn generators(seed: u64, stream: u64) -> [i64; 2] {
 
 impl<D: Driver> Session for RowsSession<D> {
     fn warm(&mut self) -> Result<(), EngineError> {
-        let Self { common, driver, suffix, .. } = self;
+        let Self { common, driver, suffix, spec, .. } = self;
         let dialect = common.dialect;
         let names = Names { schema: driver.schema(), suffix, quotes: dialect.quotes };
-        Content::held(driver.as_ref(), &mut common.connection, &names)?;
+        Content::held(driver.as_ref(), &mut common.connection, &Rows { names, spec })?;
         match compile(dialect).filter(|_| self.spec.rows_per_session.is_none()) {
             Some(window) => self.slice(&window).map(drop),
             None => self.common.connection.rest(),

@@ -5,6 +5,7 @@ use threadwise_engine::{EngineError, LoadRequest, Loaded};
 use crate::driver::Driver;
 use crate::schema::{announce, drop_left, finished, loaded};
 use crate::template::Names;
+use crate::texts::Rows;
 use crate::workload::{Spec, Work};
 use crate::{insert, logical_io, transaction};
 
@@ -23,7 +24,7 @@ pub fn load<D: Driver>(
     let names = Names { schema: driver.schema(), suffix, quotes: driver.dialect().quotes };
     match &workload.spec {
         Spec::LogicalIo(spec) => logical_io::load(driver, control, &names, spec, request),
-        Spec::Insert(spec) => insert::load(driver, control, &names, spec, request),
+        Spec::Insert(spec) => insert::load(driver, control, &Rows { names, spec }, request),
         Spec::Transaction(spec) => transaction::try_out(driver, workload, spec, request),
     }
 }

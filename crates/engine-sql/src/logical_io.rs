@@ -13,7 +13,7 @@ use threadwise_study::SessionSlice;
 use crate::driver::{Connection, Driver, Parameter};
 use crate::session::{Common, compile, counted};
 use crate::template::{Names, Template};
-use crate::texts::{call_sql, logical_io_loop_sql, logical_io_step_sql};
+use crate::texts::{Blocks, call_sql, logical_io_loop_sql, logical_io_step_sql};
 
 /// Seeds of loops are below this, the modulus of the generator x := 48271 x (Park, Miller and Stockmeyer, CACM 36, 1993).
 const SEEDS: u64 = 2_147_483_647;
@@ -29,22 +29,23 @@ pub(crate) fn load<D: Driver>(
     let dialect = driver.dialect();
     let mut note = String::new();
     for table in 0..if spec.shared { 1 } else { request.sessions } {
+        let blocks = Blocks { names: *names, number: table, spec };
         let places = Template::default()
-            .with("table", names.blocks(table))
-            .with("name", names.bare_blocks(table))
+            .with("table", blocks.table())
+            .with("name", blocks.bare())
             .with("schema", names.schema)
             .with("from", names.blocks(0));
         control.run("create a table", &places.fill(dialect.blocks))?;
         match table {
-            0 => driver.fill_blocks(control, names, request.seed, spec.blocks)?,
+            0 => driver.fill_blocks(control, &blocks, request.seed)?,
             _ => control.run("copy a table", &places.fill(dialect.blocks_copy))?,
         }
         control.run("create an index", &places.fill(dialect.blocks_index))?;
         if !dialect.blocks_settle.is_empty() {
             control.run("analyze a table", &places.fill(dialect.blocks_settle))?;
         }
-        note = driver.prove_blocks(control, names, table, spec.blocks)?;
-        control.run("create a procedure", &logical_io_loop_sql(dialect, names, table, spec))?;
+        note = driver.prove_blocks(control, &blocks)?;
+        control.run("create a procedure", &logical_io_loop_sql(dialect, &blocks))?;
     }
     let bytes_per_session = spec.blocks * dialect.block_bytes;
     Ok(Loaded { bytes_per_session, rows_per_session: spec.blocks, notes: vec![note] })
@@ -158,7 +159,7 @@ impl<D: Driver> Session for BlocksSession<D> {
         let Self { common, driver, suffix, number, spec, .. } = self;
         let dialect = common.dialect;
         let names = Names { schema: driver.schema(), suffix, quotes: dialect.quotes };
-        driver.warm_blocks(&mut common.connection, &names, *number, spec)?;
+        driver.warm_blocks(&mut common.connection, &Blocks { names, number: *number, spec })?;
         match compile(dialect) {
             Some(window) => self.slice(&window).map(drop),
             None => self.common.connection.rest(),

@@ -6,6 +6,45 @@ use threadwise_engine::workloads::logical_io::{LogicalIo, range_sum};
 use crate::dialect::{Dialect, Marks};
 use crate::template::{Names, Template, fill};
 
+/// A table of `logical-io`.
+#[derive(Debug, Clone, Copy)]
+pub struct Blocks<'a> {
+    /// Names of the treatment's objects.
+    pub names: Names<'a>,
+    /// Number of the table.
+    pub number: u32,
+    /// The workload's options.
+    pub spec: &'a LogicalIo,
+}
+
+impl Blocks<'_> {
+    /// Its full name.
+    pub fn table(&self) -> String {
+        self.names.blocks(self.number)
+    }
+
+    /// Its name without schema.
+    pub fn bare(&self) -> String {
+        self.names.bare_blocks(self.number)
+    }
+}
+
+/// The table of `insert`.
+#[derive(Debug, Clone, Copy)]
+pub struct Rows<'a> {
+    /// Names of the treatment's objects.
+    pub names: Names<'a>,
+    /// The workload's options.
+    pub spec: &'a Insert,
+}
+
+impl Rows<'_> {
+    /// Its full name.
+    pub fn table(&self) -> String {
+        self.names.inserted()
+    }
+}
+
 /// The call of a procedure with this many arguments.
 pub(crate) fn call_sql(dialect: &Dialect, procedure: &str, arguments: usize) -> String {
     let arguments = (1..=arguments).map(|at| dialect.mark(at)).collect::<Vec<_>>().join(", ");
@@ -13,12 +52,13 @@ pub(crate) fn call_sql(dialect: &Dialect, procedure: &str, arguments: usize) -> 
 }
 
 /// The procedure for one table, without what the options do not need.
-pub fn logical_io_loop_sql(dialect: &Dialect, names: &Names<'_>, table: u32, spec: &LogicalIo) -> String {
+pub fn logical_io_loop_sql(dialect: &Dialect, blocks: &Blocks<'_>) -> String {
+    let (names, spec) = (&blocks.names, blocks.spec);
     let unit = spec.work_unit;
     Template::default()
-        .with("procedure", names.read_blocks(table))
-        .with("table", names.blocks(table))
-        .with("name", names.bare_blocks(table))
+        .with("procedure", names.read_blocks(blocks.number))
+        .with("table", blocks.table())
+        .with("name", blocks.bare())
         .with("schema", names.schema)
         .with("unit", unit)
         .with("last", unit - 1)
@@ -46,7 +86,8 @@ pub(crate) fn logical_io_step_sql(dialect: &Dialect, sql: &str, table: &str) -> 
 }
 
 /// Places, flags and rows of the texts of `insert`.
-pub fn insert_template(names: &Names<'_>, spec: &Insert) -> Template {
+pub fn insert_template(rows: &Rows<'_>) -> Template {
+    let (names, spec) = (&rows.names, rows.spec);
     Template::default()
         .with("procedure", names.insert_rows())
         .with("table", names.inserted())
@@ -62,8 +103,8 @@ pub fn insert_template(names: &Names<'_>, spec: &Insert) -> Template {
 }
 
 /// The procedure for one number of rows a transaction.
-pub fn insert_loop_sql(dialect: &Dialect, names: &Names<'_>, spec: &Insert) -> String {
-    insert_template(names, spec).fill(dialect.rows_loop)
+pub fn insert_loop_sql(dialect: &Dialect, rows: &Rows<'_>) -> String {
+    insert_template(rows).fill(dialect.rows_loop)
 }
 
 /// A parameter of the client's statement of `insert`.
@@ -76,9 +117,9 @@ pub enum Slot {
 }
 
 /// The client's statement, and the order of its parameters.
-pub fn insert_step_sql(dialect: &Dialect, names: &Names<'_>, spec: &Insert) -> (String, Vec<Slot>) {
-    let rows = spec.rows_per_tx as usize;
-    let sql = insert_template(names, spec).fill(&dialect.rows_step.replace("{key}", "{key {row}}"));
+pub fn insert_step_sql(dialect: &Dialect, rows: &Rows<'_>) -> (String, Vec<Slot>) {
+    let per_tx = rows.spec.rows_per_tx as usize;
+    let sql = insert_template(rows).fill(&dialect.rows_step.replace("{key}", "{key {row}}"));
     let slot = |text: &str| match text.strip_prefix("key ") {
         Some(row) => row.parse().ok().map(Slot::Key),
         None => (text == "owner").then_some(Slot::Owner),
@@ -98,6 +139,6 @@ pub fn insert_step_sql(dialect: &Dialect, names: &Names<'_>, spec: &Insert) -> (
     filled.push_str(rest);
     match dialect.marks {
         Marks::Positional => (filled, slots),
-        Marks::Numbered(_) => (filled, [Slot::Owner].into_iter().chain((0..rows).map(Slot::Key)).collect()),
+        Marks::Numbered(_) => (filled, [Slot::Owner].into_iter().chain((0..per_tx).map(Slot::Key)).collect()),
     }
 }

@@ -19,6 +19,7 @@ use crate::running::{Sessions, Threads};
 use crate::samples::Samples;
 use crate::session::{Common, Tally};
 use crate::template::Names;
+use crate::texts::{Blocks, Rows};
 use crate::transaction::TransactionSession;
 use crate::usage::{LOGICAL_READS, PHYSICAL_READS, share};
 use crate::workload::{Spec, Work};
@@ -83,7 +84,7 @@ impl<D: Driver> Treatment<D> {
         driver.check(&mut connection, &workload)?;
         let names = Names { schema: driver.schema(), suffix, quotes: driver.dialect().quotes };
         if let Spec::Insert(spec) = &workload.spec {
-            insert::make_ready(&driver, &mut connection, &names, spec, (load.seed, is_fresh))?;
+            insert::make_ready(&driver, &mut connection, &Rows { names, spec }, (load.seed, is_fresh))?;
         }
         let thread = driver.control_thread(&mut connection)?;
         let (observer, notes) = driver.observe(&mut connection, &workload)?;
@@ -136,8 +137,8 @@ impl<D: Driver> Sessions for Treatment<D> {
         let mut opened = driver.open(&self.workload, number)?;
         let plan = match &self.workload.spec {
             Spec::LogicalIo(spec) => {
-                let table = if spec.shared { 0 } else { number };
-                driver.plan(&mut opened.connection, &self.names(), table, spec)?
+                let number = if spec.shared { 0 } else { number };
+                driver.plan(&mut opened.connection, &Blocks { names: self.names(), number, spec })?
             }
             Spec::Insert(_) | Spec::Transaction(_) => None,
         };
@@ -240,6 +241,12 @@ impl<D: Driver> Sessions for Treatment<D> {
         let (mut control, open) = (self.control(), self.opened());
         let tallies = open.iter().map(|open| open.tally.as_ref());
         let data = (self.seed, self.is_fresh);
-        insert::finish(&*self.driver, &mut control.connection, &self.names(), spec, data, tallies)
+        insert::finish(
+            &*self.driver,
+            &mut control.connection,
+            &Rows { names: self.names(), spec },
+            data,
+            tallies,
+        )
     }
 }

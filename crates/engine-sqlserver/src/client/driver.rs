@@ -13,12 +13,12 @@ use std::fmt::Arguments;
 use threadwise_engine::EngineError;
 use threadwise_engine::servers::Thread;
 use threadwise_engine::workloads::insert::{Durability, Insert, TEXT_CHARS, Table};
-use threadwise_engine::workloads::logical_io::{LogicalIo, range_sum, row_sum, shuffled_keys};
+use threadwise_engine::workloads::logical_io::{range_sum, row_sum, shuffled_keys};
 use threadwise_engine::workloads::options::Loop;
 use threadwise_engine::workloads::transaction::{Parameter as Range, Statement};
 use threadwise_engine_sql::{
-    self as sql, Dialect, Driver, Names, Objects, Opened, Parameter, Spec, Template, Usage, Value, Work,
-    fill, insert_template, numbers,
+    self as sql, Blocks, Dialect, Driver, Keys, Names, Objects, Opened, Parameter, Rows, Spec, Template,
+    Usage, Value, Work, fill, insert_template, numbers,
 };
 use threadwise_study::Workload;
 use tiberius::{ColumnData, Row, ToSql, TokenRow};
@@ -201,11 +201,10 @@ impl Driver for Database {
     fn fill_blocks(
         &self,
         control: &mut Connection,
-        names: &Names<'_>,
+        blocks: &Blocks<'_>,
         seed: u64,
-        blocks: u64,
     ) -> Result<(), EngineError> {
-        let mut keys = shuffled_keys(seed, blocks).into_iter();
+        let mut keys = shuffled_keys(seed, blocks.spec.blocks).into_iter();
         let mut next = || {
             Ok::<_, Fault>(keys.next().map(|key| {
                 let mut row = TokenRow::new();
@@ -215,40 +214,19 @@ impl Driver for Database {
                 row
             }))
         };
-        let loaded = control.bulk(&names.blocks(0), &["k", "value", "twin"], &mut next);
+        let loaded = control.bulk(&blocks.table(), &["k", "value", "twin"], &mut next);
         loaded.map(drop).map_err(|cause| query("load rows", &cause))
     }
 
-    fn prove_blocks(
-        &self,
-        control: &mut Connection,
-        names: &Names<'_>,
-        table: u32,
-        blocks: u64,
-    ) -> Result<String, EngineError> {
-        check_whole(control, names, table, blocks)?;
-        let proof = prove(control, &self.server, &names.blocks(table), blocks)?;
-        Ok(format!("{blocks} rows of {PAYLOAD_BYTES} bytes, one a page of {PAGE_BYTES} bytes; {proof}"))
+    fn prove_blocks(&self, control: &mut Connection, blocks: &Blocks<'_>) -> Result<String, EngineError> {
+        check_whole(control, blocks)?;
+        let rows = blocks.spec.blocks;
+        let proof = prove(control, &self.server, &blocks.table(), rows)?;
+        Ok(format!("{rows} rows of {PAYLOAD_BYTES} bytes, one a page of {PAGE_BYTES} bytes; {proof}"))
     }
 
-    fn plan(
-        &self,
-        _: &mut Connection,
-        _: &Names<'_>,
-        _: u32,
-        _: &LogicalIo,
-    ) -> Result<Option<String>, EngineError> {
-        Ok(None)
-    }
-
-    fn warm_blocks(
-        &self,
-        connection: &mut Connection,
-        names: &Names<'_>,
-        table: u32,
-        spec: &LogicalIo,
-    ) -> Result<(), EngineError> {
-        check_whole(connection, names, table, spec.blocks)
+    fn warm_blocks(&self, connection: &mut Connection, blocks: &Blocks<'_>) -> Result<(), EngineError> {
+        check_whole(connection, blocks)
     }
 
     /// Keys come by bulk load and are inserted from there a few at a time, in their random order, so that pages are as
@@ -256,26 +234,25 @@ impl Driver for Database {
     fn make_rows(
         &self,
         control: &mut Connection,
-        names: &Names<'_>,
-        spec: &Insert,
-        keys: &mut (dyn Iterator<Item = i64> + Send),
+        rows: &Rows<'_>,
+        keys: &mut Keys<'_>,
     ) -> Result<(), EngineError> {
-        let (staging, table) = (names.object("keys"), names.inserted());
-        run(control, "create a table", &table_sql(names, spec, self.buckets))?;
+        let (staging, table) = (rows.names.object("keys"), rows.table());
+        run(control, "create a table", &table_sql(rows, self.buckets))?;
         let create = fill(include_str!("../sql/seed_keys.sql"), &[("table", &staging)]);
         run(control, "create a table", &create)?;
-        let mut rows = 0;
+        let mut number = 0;
         let mut next = || {
             Ok::<_, Fault>(keys.next().map(|key| {
-                rows += 1;
+                number += 1;
                 let mut row = TokenRow::new();
-                row.push(ColumnData::I32(i32::try_from(rows).ok()));
+                row.push(ColumnData::I32(i32::try_from(number).ok()));
                 row.push(ColumnData::I64(Some(key)));
                 row
             }))
         };
         control.bulk(&staging, &["n", "k"], &mut next).map_err(|cause| query("load keys", &cause))?;
-        for first in (1..=rows).step_by(BATCH) {
+        for first in (1..=number).step_by(BATCH) {
             let sql = Template::default()
                 .with("table", &table)
                 .with("staging", &staging)
@@ -288,11 +265,12 @@ impl Driver for Database {
         run(control, "drop the keys", &format!("DROP TABLE {staging}"))
     }
 
-    fn insert_procedures(&self, names: &Names<'_>, spec: &Insert) -> Vec<String> {
+    fn insert_procedures(&self, rows: &Rows<'_>) -> Vec<String> {
+        let spec = rows.spec;
         let delayed = if spec.durability == Durability::Relaxed { "ON" } else { "OFF" };
-        let template = insert_template(names, spec)
+        let template = insert_template(rows)
             .flag("memory", self.buckets.is_some())
-            .with("few", names.object("insert_few"))
+            .with("few", rows.names.object("insert_few"))
             .with("delayed", delayed);
         let (batch, few) = (include_str!("../sql/rows_batch.sql"), include_str!("../sql/rows_few.sql"));
         match self.buckets {
@@ -346,13 +324,8 @@ impl Driver for Database {
 }
 
 /// Reads all pages of a table and of its index, and checks their contents.
-fn check_whole(
-    connection: &mut Connection,
-    names: &Names<'_>,
-    table: u32,
-    blocks: u64,
-) -> Result<(), EngineError> {
-    let name = names.blocks(table);
+fn check_whole(connection: &mut Connection, blocks: &Blocks<'_>) -> Result<(), EngineError> {
+    let (name, blocks) = (blocks.table(), blocks.spec.blocks);
     let sql = fill(include_str!("../sql/blocks_whole.sql"), &[("table", &name)]);
     let found = numbers(connection, "read the whole table", &sql)?;
     let rows = i64::try_from(blocks).ok();
@@ -387,8 +360,8 @@ fn prove(control: &mut Connection, server: &Server, table: &str, blocks: u64) ->
     }
 }
 
-fn table_sql(names: &Names<'_>, spec: &Insert, buckets: Option<u64>) -> String {
-    let template = insert_template(names, spec);
+fn table_sql(rows: &Rows<'_>, buckets: Option<u64>) -> String {
+    let (template, spec) = (insert_template(rows), rows.spec);
     let durability = if spec.table == Table::Durable { "SCHEMA_AND_DATA" } else { "SCHEMA_ONLY" };
     match buckets {
         None => template.fill(DIALECT.rows),
