@@ -13,9 +13,10 @@ pub(crate) const ROW_BYTES: u64 = 270;
 /// MariaDB.
 pub(crate) const DIALECT: Dialect = Dialect {
     engine: ENGINE,
-    quotes: ['`', '`'],
+    quotes: ["`", "`"],
     marks: Marks::Positional,
     call: "CALL {procedure}({arguments})",
+    loops: "loops run inside the server",
     block_bytes: PAGE_BYTES,
     row_bytes: ROW_BYTES,
     // CLOCK_REALTIME in microseconds.

@@ -104,11 +104,11 @@ impl Placing {
     }
 
     /// Why the server's threads are not bound, although they are within reach.
-    fn refusal(&self, control: &mut Conn, thread: Thread) -> Option<String> {
+    fn refusal(&self, control: &mut Conn, threads: &Threads) -> Option<String> {
         if !self.is_theirs {
             return None;
         }
-        if let Err(why) = self.rights.may_bind(thread) {
+        if let Some(Err(why)) = threads.control.map(|thread| self.rights.may_bind(thread)) {
             return Some(why);
         }
         let sees_all: mysql::Result<Option<u64>> = control.query_first(
@@ -136,10 +136,11 @@ impl Placing {
             bound.map_err(|cause| failed(format!("place session {number}"), cause))?;
             placed.push(entry(format!("session {number}"), *thread, cpus));
         }
-        let bound = self.rights.bind(threads.control, &self.service);
+        let Some(control_thread) = threads.control else { return Ok(placed) };
+        let bound = self.rights.bind(control_thread, &self.service);
         bound.map_err(|cause| failed("place the control connection", cause))?;
-        placed.push(entry("control connection".into(), threads.control, &self.service));
-        let mut known = Known::nothing(threads.control.0);
+        placed.push(entry("control connection".into(), control_thread, &self.service));
+        let mut known = Known::nothing(control_thread.0);
         // Workers of other treatments begin at the same time, and would move shared threads before they are read back.
         let service = match self.is_shared {
             true => service_threads(control, &mut known)?,
@@ -175,7 +176,7 @@ impl Host<MariadbConnection> for Placing {
     ) -> Result<Standing, EngineError> {
         let mut notes = self.notes.clone();
         let placed = match &threads {
-            Ok(threads) => match self.refusal(&mut control.conn, threads.control) {
+            Ok(threads) => match self.refusal(&mut control.conn, threads) {
                 None => self.bind_all(&mut control.conn, threads)?,
                 Some(why) => {
                     notes.push(Note::not_pinned(why));
@@ -210,7 +211,7 @@ impl Host<MariadbConnection> for Placing {
         }
     }
 
-    fn finish(&self) -> Result<(), EngineError> {
+    fn finish(&self, _: bool) -> Result<(), EngineError> {
         let server = self.server.lock().unwrap_or_else(PoisonError::into_inner).take();
         server.map_or(Ok(()), |server| server.finish())
     }

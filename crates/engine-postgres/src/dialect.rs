@@ -14,9 +14,10 @@ pub(crate) const ROW_BYTES: u64 = 176 + 40;
 /// PostgreSQL.
 pub(crate) const DIALECT: Dialect = Dialect {
     engine: ENGINE,
-    quotes: ['"', '"'],
+    quotes: ["\"", "\""],
     marks: Marks::Numbered("$"),
     call: "CALL {procedure}({arguments})",
+    loops: "loops run inside the server",
     block_bytes: BLOCK_BYTES,
     row_bytes: ROW_BYTES,
     now: "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint",

@@ -154,7 +154,9 @@ impl<C> Host<C> for OnServer {
                 placed.push(self.placing.bind(&session_name(*session), *pid, cpus)?);
             }
             placed.extend(self.place_services()?);
-            placed.push(self.placing.bind("control", threads.control.0, &self.service)?);
+            if let Some((pid, _)) = threads.control {
+                placed.push(self.placing.bind("control", pid, &self.service)?);
+            }
         }
         Ok(Standing { placed, notes: self.notes.clone() })
     }
@@ -173,7 +175,7 @@ impl<C> Host<C> for OnServer {
         }
     }
 
-    fn finish(&self) -> Result<(), EngineError> {
+    fn finish(&self, _: bool) -> Result<(), EngineError> {
         let server = self.server.lock().unwrap_or_else(PoisonError::into_inner).take();
         server.map_or(Ok(()), TreatmentServer::finish)
     }

@@ -18,16 +18,18 @@ pub struct Dialect {
     /// Name of the engine.
     pub engine: &'static str,
     /// Opening and closing quote of a name.
-    pub quotes: [char; 2],
+    pub quotes: [&'static str; 2],
     /// Marks of parameters.
     pub marks: Marks,
     /// How a procedure is called: `{procedure}` with `{arguments}`.
     pub call: &'static str,
+    /// A note about where loops of the server run.
+    pub loops: &'static str,
     /// Bytes of a page.
     pub block_bytes: u64,
     /// Bytes of an inserted row in a page that random inserts have filled, about.
     pub row_bytes: u64,
-    /// The server's clock, microseconds since an origin of its choice.
+    /// The server's clock, microseconds since an origin of its choice; empty for CLOCK_REALTIME of this machine.
     pub now: &'static str,
     /// Length of a call in which a session's statements are compiled before the first slice, nanoseconds; 0 if they are
     /// compiled when they are prepared.
@@ -57,7 +59,7 @@ pub struct Dialect {
     pub rows: &'static str,
     /// The loop inside the server. Arguments: owner, next key, two random numbers x and y of 31 bits, start and end of
     /// the window, and rows wanted (0 for a fixed time). Answer: steps in the window, all steps, sum of checks of keys, x
-    /// and y for the next call, and when it ended; then [`Self::rows_counted`].
+    /// and y for the next call, and when it ended, NULL for when the client had the answer; then [`Self::rows_counted`].
     pub rows_loop: &'static str,
     /// A transaction of the client's loop, with `{owner}` and `{key}` as parameters.
     pub rows_step: &'static str,
@@ -112,4 +114,20 @@ pub struct SchemaSql {
     /// Begins a transaction in which all of that is done or nothing, ends it, and rolls it back; empty where a server
     /// commits each of these statements.
     pub transaction: [&'static str; 3],
+}
+
+impl SchemaSql {
+    /// Of a database that is never the user's.
+    pub const NONE: Self = Self {
+        noun: "",
+        lock: "",
+        is_there: "",
+        has_table: "",
+        make: "",
+        objects: "",
+        announce: "",
+        drop: "",
+        drop_schema: "",
+        transaction: ["", "", ""],
+    };
 }

@@ -123,7 +123,10 @@ pub trait Connection: Send {
         Ok(())
     }
 
-    /// Prepares a statement of the user, whose parameters have these ranges.
+    /// Called when the treatment is over: closes what must be closed before its server or its data goes.
+    fn close(&mut self) {}
+
+    /// Prepares a statement of the user, whose parameters have these ranges; refused by databases that execute none.
     ///
     /// # Errors
     /// An error of the server, with the line of the statement; a range that does not fit its place.
@@ -131,7 +134,10 @@ pub trait Connection: Send {
         &mut self,
         statement: &Statement,
         ranges: &[Range],
-    ) -> Result<Self::Statement, EngineError>;
+    ) -> Result<Self::Statement, EngineError> {
+        let _ = (statement, ranges);
+        Err(EngineError::Said("statements of the user are not executed here".to_owned()))
+    }
 
     /// Executes a statement of the user, and reads all rows of its answers, one after another.
     ///
@@ -142,7 +148,10 @@ pub trait Connection: Send {
         statement: &Statement,
         prepared: &Self::Statement,
         values: &[i64],
-    ) -> Result<(), EngineError>;
+    ) -> Result<(), EngineError> {
+        let _ = (statement, prepared, values);
+        Ok(())
+    }
 }
 
 /// The whole numbers of a statement's first row.

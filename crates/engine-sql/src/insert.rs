@@ -218,7 +218,7 @@ impl<D: Driver> RowsSession<D> {
         let mut answer = [None; 8];
         let parameters = [owner, next, x, y, start, end, rows];
         let call = self.common.call(statement, &parameters, spec.rows_per_tx.max(1), &mut answer)?;
-        let [_, _, Some(key_sum), Some(x), Some(y), Some(ended_us), ..] = answer else {
+        let [_, _, Some(key_sum), Some(x), Some(y), ended_us, ..] = answer else {
             return Err(failed(dialect, "run its loop", "it returned no numbers"));
         };
         self.random = [x, y];
@@ -228,11 +228,11 @@ impl<D: Driver> RowsSession<D> {
         let mut slice = call.slice();
         counted(&mut slice, &call, dialect.rows_counted, &answer[6..]);
         if wanted > 0 {
-            if call.all_rows() < wanted || ended_us > end_us {
+            let ended_ns = ended_us.map_or(call.answered_ns, |us| self.common.monotonic_ns(us));
+            if call.all_rows() < wanted || ended_ns > window.end_ns {
                 let why = format!("{} of {wanted} rows were inserted when the time was up", call.all_rows());
                 return Err(failed(dialect, "insert its rows", why));
             }
-            let ended_ns = self.common.monotonic_ns(ended_us);
             slice.finished_ns = Some(ended_ns.saturating_sub(window.start_ns).max(1));
         }
         Ok(slice)
@@ -282,6 +282,17 @@ impl<D: Driver> RowsSession<D> {
         self.common.tally.inserted.fetch_add(rows as i64, Ordering::Relaxed);
         self.common.tally.key_sum.fetch_add(key_sum, Ordering::Relaxed);
     }
+
+    fn warm_up(&mut self) -> Result<(), EngineError> {
+        let Self { common, driver, suffix, spec, .. } = self;
+        let dialect = common.dialect;
+        let names = Names { schema: driver.schema(), suffix, quotes: dialect.quotes };
+        Content::held(driver.as_ref(), &mut common.connection, &Rows { names, spec })?;
+        match compile(dialect).filter(|_| self.spec.rows_per_session.is_none()) {
+            Some(window) => self.slice(&window).map(drop),
+            None => self.common.connection.rest(),
+        }
+    }
 }
 
 /// States of the two generators of 31 bits of a session's random keys (L'Ecuyer, CACM 31, 1988), for servers without a
@@ -294,14 +305,8 @@ fn generators(seed: u64, stream: u64) -> [i64; 2] {
 
 impl<D: Driver> Session for RowsSession<D> {
     fn warm(&mut self) -> Result<(), EngineError> {
-        let Self { common, driver, suffix, spec, .. } = self;
-        let dialect = common.dialect;
-        let names = Names { schema: driver.schema(), suffix, quotes: dialect.quotes };
-        Content::held(driver.as_ref(), &mut common.connection, &Rows { names, spec })?;
-        match compile(dialect).filter(|_| self.spec.rows_per_session.is_none()) {
-            Some(window) => self.slice(&window).map(drop),
-            None => self.common.connection.rest(),
-        }
+        let warm = self.warm_up();
+        self.common.noted(warm)
     }
 
     fn slice(&mut self, window: &Window) -> Result<SessionSlice, EngineError> {

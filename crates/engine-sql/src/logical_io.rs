@@ -152,10 +152,8 @@ impl<D: Driver> BlocksSession<D> {
         around(&mut common.connection, after)?;
         Ok(slice)
     }
-}
 
-impl<D: Driver> Session for BlocksSession<D> {
-    fn warm(&mut self) -> Result<(), EngineError> {
+    fn warm_up(&mut self) -> Result<(), EngineError> {
         let Self { common, driver, suffix, number, spec, .. } = self;
         let dialect = common.dialect;
         let names = Names { schema: driver.schema(), suffix, quotes: dialect.quotes };
@@ -164,6 +162,13 @@ impl<D: Driver> Session for BlocksSession<D> {
             Some(window) => self.slice(&window).map(drop),
             None => self.common.connection.rest(),
         }
+    }
+}
+
+impl<D: Driver> Session for BlocksSession<D> {
+    fn warm(&mut self) -> Result<(), EngineError> {
+        let warm = self.warm_up();
+        self.common.noted(warm)
     }
 
     fn slice(&mut self, window: &Window) -> Result<SessionSlice, EngineError> {

@@ -10,8 +10,8 @@ use threadwise_study::{Counters, Note, SessionSlice};
 pub struct Threads {
     /// Of each session, with its number.
     pub sessions: Vec<(u32, Thread)>,
-    /// Of the control connection.
-    pub control: Thread,
+    /// Of the control connection, if it has one.
+    pub control: Option<Thread>,
 }
 
 /// How a server's threads are placed for a treatment, and who ends the server.
@@ -49,11 +49,12 @@ pub trait Host<C>: Send + Sync {
         Ok(())
     }
 
-    /// Ends a server of this treatment alone.
+    /// Ends a server of this treatment alone; its data is not to be used again unless it `is_sound`.
     ///
     /// # Errors
     /// It did not end in order.
-    fn finish(&self) -> Result<(), EngineError> {
+    fn finish(&self, is_sound: bool) -> Result<(), EngineError> {
+        let _ = is_sound;
         Ok(())
     }
 }
@@ -88,25 +89,40 @@ pub trait Sessions: Send + Sync {
     ///
     /// # Errors
     /// An error of the server.
-    fn before(&self) -> Result<(), EngineError>;
+    fn before(&self) -> Result<(), EngineError> {
+        Ok(())
+    }
 
     /// Samples what sessions wait for during a slice.
     ///
     /// # Errors
     /// An error of the server.
-    fn during(&self, window: &Window) -> Result<(), EngineError>;
+    fn during(&self, window: &Window) -> Result<(), EngineError> {
+        let _ = window;
+        Ok(())
+    }
 
     /// Reads counters after a slice, and completes what the sessions reported.
     ///
     /// # Errors
     /// An error of the server.
-    fn after(&self, sessions: &mut [SessionSlice]) -> Result<Counters, EngineError>;
+    fn after(&self, sessions: &mut [SessionSlice]) -> Result<Counters, EngineError> {
+        let _ = sessions;
+        Ok(Counters::new())
+    }
 
     /// Checks that the data is what the sessions reported, and resets it unless it is discarded.
     ///
     /// # Errors
     /// Rows are missing or there are too many; or they could not be removed.
-    fn finish(&self) -> Result<(), EngineError>;
+    fn finish(&self) -> Result<(), EngineError> {
+        Ok(())
+    }
+
+    /// Whether a session failed at something, so that the data is not to be trusted.
+    fn has_failed(&self) -> bool {
+        false
+    }
 }
 
 /// An engine, started for one treatment.
@@ -160,6 +176,7 @@ impl<T: Sessions, H: Host<T::Control>> Running for Started<T, H> {
 
     fn finish(&self) -> Result<(), EngineError> {
         let checked = self.sessions.finish();
-        checked.and(self.host.finish())
+        let is_sound = checked.is_ok() && !self.sessions.has_failed();
+        checked.and(self.host.finish(is_sound))
     }
 }

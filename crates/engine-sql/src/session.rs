@@ -1,7 +1,7 @@
 //! What sessions of all workloads share: the connection, the server's clock, and what they report besides slices.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use threadwise_engine::at_end::AtEnd;
 use threadwise_engine::clock::{monotonic_ns, thread_cpu_ns};
 use threadwise_engine::servers::Thread;
@@ -24,6 +24,8 @@ pub(crate) struct Tally {
     pub key_sum: AtomicI64,
     /// Number of the last slice that is over, plus 1.
     pub done: AtomicU64,
+    /// Whether it failed at something, so that the data is not to be trusted.
+    pub failed: AtomicBool,
 }
 
 /// The connection of a session.
@@ -36,7 +38,7 @@ pub(crate) struct Common<D: Driver> {
     backend: Option<Thread>,
     is_near: bool,
     /// The server's clock, and the statement that reads it; `None` if no window is given to the server.
-    clock: Option<(ServerClock, <D::Connection as Connection>::Statement)>,
+    clock: Option<(ServerClock, Option<<D::Connection as Connection>::Statement>)>,
     _at_end: Option<AtEnd>,
 }
 
@@ -52,13 +54,14 @@ impl<D: Driver> Common<D> {
         needs_clock: bool,
     ) -> Result<Self, EngineError> {
         let Opened { mut connection, backend, is_near, at_end, .. } = opened;
-        let clock = match needs_clock {
-            true => {
-                let now = connection.prepare(dialect.now)?;
+        let clock = match (needs_clock, dialect.now) {
+            (false, _) => None,
+            (true, "") => Some((ServerClock::of_this_machine(dialect.engine), None)),
+            (true, now) => {
+                let now = connection.prepare(now)?;
                 let ask = &mut || read_clock(&mut connection, &now);
-                Some((ServerClock::measure(dialect.engine, is_near, ask)?, now))
+                Some((ServerClock::measure(dialect.engine, is_near, ask)?, Some(now)))
             }
-            false => None,
         };
         let (backend, tally) = (backend.ok(), Arc::new(Tally::default()));
         Ok(Self { connection, dialect, number, tally, backend, is_near, clock, _at_end: at_end })
@@ -75,7 +78,10 @@ impl<D: Driver> Common<D> {
         let Some((clock, now)) = &mut self.clock else {
             return Err(failed(self.dialect, "run its loop", "the server's clock was not measured"));
         };
-        clock.refresh(self.is_near, &mut || read_clock(connection, now))?;
+        match now {
+            Some(now) => clock.refresh(self.is_near, &mut || read_clock(connection, now))?,
+            None => *clock = ServerClock::of_this_machine(self.dialect.engine),
+        }
         Ok([clock.to_server_us(window.start_ns), clock.to_server_us(window.end_ns)])
     }
 
@@ -90,13 +96,13 @@ impl<D: Driver> Common<D> {
         let before = self.connection.usage(self.backend)?;
         let client_ns = thread_cpu_ns();
         let has_row = self.connection.first(format_args!("run its loop"), statement, parameters, answer)?;
-        let client_cpu_ns = thread_cpu_ns() - client_ns;
+        let (client_cpu_ns, answered_ns) = (thread_cpu_ns() - client_ns, monotonic_ns());
         let used = [before, self.connection.usage(self.backend)?];
         let count =
             |at: usize| answer.get(at).copied().flatten().and_then(|number| u64::try_from(number).ok());
         match (has_row, count(0), count(1)) {
             (true, Some(steps), Some(calls)) => {
-                Ok(Call { client_cpu_ns, ..Call::new(steps, calls, rows_per_step, used) })
+                Ok(Call { client_cpu_ns, answered_ns, ..Call::new(steps, calls, rows_per_step, used) })
             }
             (false, ..) => Err(failed(self.dialect, "run its loop", "it returned no result")),
             _ => Err(failed(self.dialect, "run its loop", "it returned no numbers")),
@@ -133,9 +139,14 @@ impl<D: Driver> Common<D> {
         if window.piece_ns.is_none() {
             self.tally.done.store(window.sequence + 1, Ordering::Relaxed);
         }
-        let slice = slice?;
-        self.connection.rest()?;
-        Ok(slice)
+        let slice = slice.and_then(|slice| self.connection.rest().map(|()| slice));
+        self.noted(slice)
+    }
+
+    /// Notes whether something failed.
+    pub(crate) fn noted<T>(&self, done: Result<T, EngineError>) -> Result<T, EngineError> {
+        self.tally.failed.fetch_or(done.is_err(), Ordering::Relaxed);
+        done
     }
 }
 

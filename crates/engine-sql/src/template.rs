@@ -84,19 +84,22 @@ pub fn fill(sql: &str, places: &[(&'static str, &str)]) -> String {
 /// Names of one treatment's objects.
 #[derive(Debug, Clone, Copy)]
 pub struct Names<'a> {
-    /// Their schema or database.
+    /// Their schema or database; empty where a database has none.
     pub schema: &'a str,
     /// Suffix of the names.
     pub suffix: &'a str,
     /// Opening and closing quote of a name.
-    pub quotes: [char; 2],
+    pub quotes: [&'a str; 2],
 }
 
 impl Names<'_> {
     /// A quoted object name with its schema.
     pub fn quoted(&self, name: &str) -> String {
         let [open, close] = self.quotes;
-        format!("{open}{}{close}.{open}{name}{close}", self.schema)
+        match self.schema {
+            "" => format!("{open}{name}{close}"),
+            schema => format!("{open}{schema}{close}.{open}{name}{close}"),
+        }
     }
 
     /// The same for an object of the treatment, by its prefix.
@@ -154,12 +157,12 @@ mod tests {
 
     #[test]
     fn names_are_quoted_as_the_server_does() {
-        let names = Names { schema: "s", suffix: "_1", quotes: ['[', ']'] };
+        let names = Names { schema: "s", suffix: "_1", quotes: ["[", "]"] };
         assert_eq!(
             (names.blocks(2), names.inserted()),
             ("[s].[blocks_1_2]".into(), "[s].[inserted_1]".into())
         );
-        let names = Names { quotes: ['`', '`'], ..names };
+        let names = Names { quotes: ["`", "`"], ..names };
         assert_eq!(
             (names.object("seed"), names.bare_blocks(0)),
             ("`s`.`seed_1`".into(), "blocks_1_0".into())

@@ -12,7 +12,7 @@ use threadwise_engine::{EngineError, LoadRequest, Session, SessionRequest, Windo
 use threadwise_study::{Counters, SessionSlice};
 
 use crate::clock::uncertainty_note;
-use crate::driver::{Driver, Observer, Opened};
+use crate::driver::{Connection, Driver, Observer, Opened};
 use crate::insert::{self, RowsSession};
 use crate::logical_io::BlocksSession;
 use crate::running::{Sessions, Threads};
@@ -129,7 +129,7 @@ impl<D: Driver> Sessions for Treatment<D> {
     fn threads(&self) -> Result<Threads, String> {
         let thread = |session: &OpenSession| Ok((session.number, session.thread.clone()?));
         let sessions = self.opened().iter().map(thread).collect::<Result<_, String>>()?;
-        Ok(Threads { sessions, control: self.control().thread.clone()? })
+        Ok(Threads { sessions, control: Some(self.control().thread.clone()?) })
     }
 
     fn open(&self, request: &SessionRequest) -> Result<Box<dyn Session>, EngineError> {
@@ -168,7 +168,7 @@ impl<D: Driver> Sessions for Treatment<D> {
         let open = self.opened();
         notes.extend(open.iter().find_map(|open| Some(format!("plan of a step: {}", open.plan.as_ref()?))));
         if self.workload.place == Loop::Server {
-            notes.push("loops run inside the server".to_owned());
+            notes.push(self.driver.dialect().loops.to_owned());
             let uncertainty_ns = open.iter().map(|open| open.uncertainty_ns).max().unwrap_or(0);
             notes.extend(uncertainty_note(uncertainty_ns));
         }
@@ -237,16 +237,21 @@ impl<D: Driver> Sessions for Treatment<D> {
     }
 
     fn finish(&self) -> Result<(), EngineError> {
-        let Spec::Insert(spec) = &self.workload.spec else { return Ok(()) };
-        let (mut control, open) = (self.control(), self.opened());
-        let tallies = open.iter().map(|open| open.tally.as_ref());
-        let data = (self.seed, self.is_fresh);
-        insert::finish(
-            &*self.driver,
-            &mut control.connection,
-            &Rows { names: self.names(), spec },
-            data,
-            tallies,
-        )
+        let mut control = self.control();
+        let connection = &mut control.connection;
+        let checked = match &self.workload.spec {
+            Spec::Insert(spec) => {
+                let (open, rows) = (self.opened(), Rows { names: self.names(), spec });
+                let tallies = open.iter().map(|open| open.tally.as_ref());
+                insert::finish(&*self.driver, connection, &rows, (self.seed, self.is_fresh), tallies)
+            }
+            Spec::LogicalIo(_) | Spec::Transaction(_) => Ok(()),
+        };
+        connection.close();
+        checked
+    }
+
+    fn has_failed(&self) -> bool {
+        self.opened().iter().any(|open| open.tally.failed.load(Ordering::Relaxed))
     }
 }

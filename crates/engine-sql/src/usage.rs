@@ -21,6 +21,8 @@ pub struct Usage {
     /// Pages asked for, and those of them that were not in the cache; `None` if the server does not count them by
     /// session.
     pub reads: Option<[u64; 2]>,
+    /// Pages written; `None` if the server does not count them by session.
+    pub written: Option<u64>,
 }
 
 impl Usage {
@@ -34,7 +36,7 @@ impl Usage {
                 voluntary: sum.voluntary + switches.voluntary,
                 involuntary: sum.involuntary + switches.involuntary,
                 wait_ns: times.map(|times| times.wait_ns + sum.wait_ns.unwrap_or(0)).or(sum.wait_ns),
-                reads: None,
+                ..Self::default()
             }
         })
     }
@@ -54,6 +56,7 @@ impl Usage {
             involuntary: self.involuntary.saturating_sub(before.involuntary),
             wait_ns: both(self.wait_ns, before.wait_ns),
             reads: reads(0).zip(reads(1)).map(|(all, missed)| [all, missed]),
+            written: both(self.written, before.written),
         }
     }
 }
@@ -71,12 +74,14 @@ pub struct Call {
     pub used: Usage,
     /// CPU time of the client's thread for all steps, nanoseconds.
     pub client_cpu_ns: u64,
+    /// When the client had the answer of a call, on CLOCK_MONOTONIC.
+    pub answered_ns: u64,
 }
 
 impl Call {
     /// A call between two readings.
     pub fn new(steps: u64, calls: u64, rows_per_step: u64, [before, after]: [Usage; 2]) -> Self {
-        Self { steps, calls, rows_per_step, used: after.since(before), client_cpu_ns: 0 }
+        Self { steps, calls, rows_per_step, used: after.since(before), client_cpu_ns: 0, answered_ns: 0 }
     }
 
     /// Rows of all steps.
@@ -109,6 +114,9 @@ impl Call {
         slice.involuntary_switches = self.share(self.used.involuntary);
         slice.run_queue_wait_ns = self.used.wait_ns.map(|wait_ns| self.share(wait_ns));
         slice.counters.insert("client_cpu_ns".to_owned(), self.share(self.client_cpu_ns));
+        if let Some(written) = self.used.written {
+            slice.counters.insert("pages_written".to_owned(), self.share(written));
+        }
         if let Some([all, missed]) = self.used.reads {
             slice.counters.insert(LOGICAL_READS.to_owned(), self.share(all));
             slice.counters.insert(PHYSICAL_READS.to_owned(), self.share(missed));
@@ -133,8 +141,10 @@ mod tests {
 
     #[test]
     fn amounts_are_scaled_to_the_steps_of_the_window() {
-        let before = Usage { cpu_ns: 1000, voluntary: 1, involuntary: 2, wait_ns: Some(10), reads: None };
-        let after = Usage { cpu_ns: 5000, voluntary: 5, involuntary: 6, wait_ns: Some(50), reads: None };
+        let before =
+            Usage { cpu_ns: 1000, voluntary: 1, involuntary: 2, wait_ns: Some(10), ..Usage::default() };
+        let after =
+            Usage { cpu_ns: 5000, voluntary: 5, involuntary: 6, wait_ns: Some(50), ..Usage::default() };
         let call = Call { client_cpu_ns: 8, ..Call::new(30, 40, 64, [before, after]) };
         let slice = call.slice();
         assert_eq!((slice.rows, slice.steps, slice.cpu_ns), (1920, 30, 3000));

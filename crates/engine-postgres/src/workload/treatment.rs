@@ -162,7 +162,7 @@ impl Sessions for Queries {
             Locality::Elsewhere { why } => Err(why.clone()),
             Locality::Here { .. } => Ok(Threads {
                 sessions: self.backends().into_iter().map(|(session, pid)| (session, (pid, pid))).collect(),
-                control: (self.control_pid, self.control_pid),
+                control: Some((self.control_pid, self.control_pid)),
             }),
         }
     }
@@ -239,10 +239,6 @@ impl Sessions for Queries {
         }
         counters.append(&mut came);
         Ok(std::mem::take(counters))
-    }
-
-    fn finish(&self) -> Result<(), EngineError> {
-        Ok(())
     }
 }
 

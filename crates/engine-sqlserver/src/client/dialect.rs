@@ -8,9 +8,10 @@ use crate::work::{PAGE_BYTES, ROW_BYTES};
 /// SQL Server.
 pub(crate) const DIALECT: Dialect = Dialect {
     engine: ENGINE,
-    quotes: ['[', ']'],
+    quotes: ["[", "]"],
     marks: Marks::Numbered("@P"),
     call: "EXEC {procedure} {arguments}",
+    loops: "loops run inside the server",
     block_bytes: PAGE_BYTES,
     row_bytes: ROW_BYTES,
     // Microseconds since 2020.

@@ -15,12 +15,10 @@ use threadwise_engine::servers::Thread;
 use threadwise_engine::workloads::insert::{Durability, Insert, TEXT_CHARS, Table};
 use threadwise_engine::workloads::logical_io::{range_sum, row_sum, shuffled_keys};
 use threadwise_engine::workloads::options::Loop;
-use threadwise_engine::workloads::transaction::{Parameter as Range, Statement};
 use threadwise_engine_sql::{
     self as sql, Blocks, Dialect, Driver, Keys, Names, Objects, Opened, Parameter, Rows, Spec, Template,
     Usage, Value, Work, fill, insert_template, numbers,
 };
-use threadwise_study::Workload;
 use tiberius::{ColumnData, Row, ToSql, TokenRow};
 
 use crate::client::connect::{Connection, Fault, Server};
@@ -140,18 +138,6 @@ impl sql::Connection for Connection {
             ..Usage::default()
         })
     }
-
-    fn prepare_theirs(&mut self, _: &Statement, _: &[Range]) -> Result<String, EngineError> {
-        Err(no_transactions())
-    }
-
-    fn execute_theirs(&mut self, _: &Statement, _: &String, _: &[i64]) -> Result<(), EngineError> {
-        Err(no_transactions())
-    }
-}
-
-fn no_transactions() -> EngineError {
-    failed("prepare a statement", format!("it has no {}", Workload::Transaction))
 }
 
 impl Driver for Database {

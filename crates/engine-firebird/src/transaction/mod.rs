@@ -14,30 +14,29 @@ mod script;
 mod session;
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use threadwise_engine::servers;
 use threadwise_engine::workloads::options::refuse;
 use threadwise_engine::workloads::transaction::{ANSWERS, Draws, Quoting, Transaction, needs_users_data};
-use threadwise_engine::{
-    EngineError, LoadRequest, Loaded, Running, Session, SessionRequest, Standing, StartRequest,
-};
+use threadwise_engine::{EngineError, LoadRequest, Loaded, Running, Session, SessionRequest, StartRequest};
+use threadwise_engine_sql::{Sessions, Started, Threads, some_sessions};
 use threadwise_process::room::server_memory_bytes;
 use threadwise_reload::firebird::header::Header;
-use threadwise_study::{Note, Workload};
+use threadwise_study::Workload;
 
-use super::opened::{EACH_A_PROGRAM, OpenSession, Opened};
-use super::session::Tally;
-use super::some_sessions;
+use crate::driver::EACH_A_PROGRAM;
 use crate::error::ENGINE;
 use crate::home::{self, DATABASE, Home};
 use crate::isql::Isql;
 use crate::options::{self, CACHE_PAGES, DATABASE_OPTION, Own};
+use crate::place::Place;
 use crate::programs::Programs;
 use script::Script;
 use session::TransactionSession;
 
 /// Functions whose effect outlives a ROLLBACK.
-const OUTLIVE_ROLLBACK: &str = include_str!("outlive_rollback.txt");
+const OUTLIVE_ROLLBACK: &str = include_str!("../outlive_rollback.txt");
 
 /// How to name the database.
 const HOW: &str = "name your database file with --engine-option database=/path/to/file.fdb; it is copied, and the copy \
@@ -143,7 +142,15 @@ pub(crate) fn start(request: &StartRequest) -> Result<Box<dyn Running>, EngineEr
     let pages = file_bytes.div_ceil(u64::from(header.page_size_bytes));
     let notes = notes(spec.transaction.is_read_only(), (cache_pages, pages));
     let Spec { transaction, script, .. } = spec;
-    Ok(Box::new(Transactions { home, programs, transaction, script, notes, open: Opened::default() }))
+    let host = Place {
+        home: home.clone(),
+        sessions: request.sessions.clone(),
+        service: request.service.clone(),
+        discard: !transaction.is_read_only(),
+    };
+    let open = Mutex::default();
+    let sessions = Transactions { home, programs, transaction, script, notes, open, failed: Arc::default() };
+    Ok(Box::new(Started { sessions, host }))
 }
 
 /// Notes for the report.
@@ -176,37 +183,47 @@ struct Transactions {
     transaction: Transaction,
     script: Script,
     notes: Vec<String>,
-    open: Opened,
+    /// Number and program of each open session, in the order of their numbers.
+    open: Mutex<Vec<(u32, u32)>>,
+    failed: Arc<AtomicBool>,
 }
 
-impl Running for Transactions {
+impl Transactions {
+    fn opened(&self) -> MutexGuard<'_, Vec<(u32, u32)>> {
+        // A panic elsewhere has failed the run already.
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Sessions for Transactions {
+    type Control = ();
+
+    fn with_control<T>(&self, ask: impl FnOnce(&mut ()) -> T) -> T {
+        ask(&mut ())
+    }
+
+    fn threads(&self) -> Result<Threads, String> {
+        let sessions = self.opened().iter().map(|(number, pid)| (*number, (*pid, *pid))).collect();
+        Ok(Threads { sessions, control: None })
+    }
+
     fn open(&self, request: &SessionRequest) -> Result<Box<dyn Session>, EngineError> {
         let isql: Isql = self.script.start(&self.home, &self.programs)?;
-        let tally = Arc::new(Tally::default());
-        self.open.add(OpenSession {
-            number: request.session,
-            pid: isql.pid(),
-            cpus: request.cpus.clone(),
-            plan: None,
-            tally: Arc::clone(&tally),
-        });
-        let draws = Draws::new(&self.transaction, request.seed, request.session);
-        Ok(Box::new(TransactionSession::new(isql, self.script.clone(), draws, tally)))
-    }
-
-    fn standing(&self) -> Result<Standing, EngineError> {
-        Ok(Standing {
-            placed: self.open.placed(),
-            notes: self.notes.iter().map(|note| Note::from(note.as_str())).collect(),
-        })
-    }
-
-    fn finish(&self) -> Result<(), EngineError> {
-        // A home that is not in order is made again by the next run.
-        match !self.transaction.is_read_only() || self.open.has_failed() {
-            true => self.home.0.remove(),
-            false => self.home.0.end(),
+        {
+            let mut open = self.opened();
+            open.push((request.session, isql.pid()));
+            open.sort_unstable();
         }
+        let draws = Draws::new(&self.transaction, request.seed, request.session);
+        Ok(Box::new(TransactionSession::new(isql, self.script.clone(), draws, Arc::clone(&self.failed))))
+    }
+
+    fn notes(&self) -> Result<Vec<String>, EngineError> {
+        Ok(self.notes.clone())
+    }
+
+    fn has_failed(&self) -> bool {
+        self.failed.load(Ordering::Relaxed)
     }
 }
 

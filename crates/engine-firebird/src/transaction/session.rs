@@ -1,17 +1,17 @@
 //! A session of `transaction`: an isql, one transaction a step.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
+use threadwise_engine::clock::thread_cpu_ns;
 use threadwise_engine::worker::{StepResult, closed_loop};
 use threadwise_engine::workloads::transaction::Draws;
 use threadwise_engine::{EngineError, Session, Window};
+use threadwise_engine_sql::Call;
 use threadwise_study::SessionSlice;
 
 use super::script::Script;
+use crate::counters::Pages;
 use crate::isql::Isql;
-use crate::workload::call::{Call, Usage};
-use crate::workload::counters::Pages;
-use crate::workload::session::Tally;
 
 /// An isql, and the parameters of its next transactions.
 #[derive(Debug)]
@@ -19,13 +19,14 @@ pub(super) struct TransactionSession {
     isql: Isql,
     script: Script,
     draws: Draws,
-    tally: Arc<Tally>,
+    /// Set if it failed at something, so that the data is not to be trusted.
+    failed: Arc<AtomicBool>,
 }
 
 impl TransactionSession {
     /// A session on a program that is ready.
-    pub(super) fn new(isql: Isql, script: Script, draws: Draws, tally: Arc<Tally>) -> Self {
-        Self { isql, script, draws, tally }
+    pub(super) fn new(isql: Isql, script: Script, draws: Draws, failed: Arc<AtomicBool>) -> Self {
+        Self { isql, script, draws, failed }
     }
 
     /// Executes one transaction, and gives the pages that it accessed.
@@ -43,16 +44,18 @@ impl TransactionSession {
     }
 
     fn steps(&mut self, window: &Window) -> Result<SessionSlice, EngineError> {
-        let (pid, before) = (self.isql.pid(), Usage::of(self.isql.pid()));
-        let (mut pages, mut calls) = (Pages::default(), 0);
+        let (before, client_ns) = (self.isql.used(), thread_cpu_ns());
+        let mut calls = 0;
         let step = || {
-            pages = pages + self.step()?;
+            let pages = self.step()?;
+            self.isql.pages = self.isql.pages + pages;
             calls += 1;
             Ok(StepResult { rows: 1, ..StepResult::default() })
         };
         let mut slice = closed_loop(window, step, || Ok([]))?;
-        let call = Call { steps: slice.steps, calls, rows_per_step: 1, pages };
-        call.give_to(&mut slice, before, Usage::of(pid));
+        let client_cpu_ns = thread_cpu_ns() - client_ns;
+        let used = [before, self.isql.used()];
+        Call { client_cpu_ns, ..Call::new(slice.steps, calls, 1, used) }.give_to(&mut slice);
         Ok(slice)
     }
 }
@@ -64,13 +67,13 @@ impl Session for TransactionSession {
             true => self.step().map(drop),
             false => Ok(()),
         };
-        self.tally.failed.fetch_or(warm.is_err(), Ordering::Relaxed);
+        self.failed.fetch_or(warm.is_err(), Ordering::Relaxed);
         warm
     }
 
     fn slice(&mut self, window: &Window) -> Result<SessionSlice, EngineError> {
         let slice = self.steps(window);
-        self.tally.failed.fetch_or(slice.is_err(), Ordering::Relaxed);
+        self.failed.fetch_or(slice.is_err(), Ordering::Relaxed);
         slice
     }
 }

@@ -9,7 +9,7 @@ BEGIN
     WHILE (at_ < OCTET_LENGTH(keys)) DO
     BEGIN
         k = CAST(SUBSTRING(keys FROM at_ FOR 10) AS BIGINT);
-        INSERT INTO blocks_0 VALUES (:k, {base}, 7 * :k + 3 - {base}, :payload);
+        INSERT INTO {table} VALUES (:k, {base}, 7 * :k + 3 - {base}, :payload);
         at_ = at_ + 10;
     END
 END
