@@ -8,12 +8,12 @@ use threadwise_study::Counters;
 use crate::Server;
 use crate::connection::PostgresConnection;
 use crate::workload::stats::Stats;
-use crate::workload::waits::Sampler;
+use crate::workload::waits::Waits;
 
 /// What reads counters and waits of a treatment.
 pub struct PostgresObserver {
     stats: Stats,
-    sampler: Sampler,
+    waits: Waits,
 }
 
 impl PostgresObserver {
@@ -24,7 +24,7 @@ impl PostgresObserver {
     pub(crate) fn start(client: &mut Client, server: &Server) -> Result<(Self, Vec<String>), EngineError> {
         let stats = Stats::prepare(client, server.version_num())?;
         let notes = stats.lacks();
-        Ok((Self { stats, sampler: Sampler::prepare(client, 0)? }, notes))
+        Ok((Self { stats, waits: Waits::prepare(client)? }, notes))
     }
 }
 
@@ -42,8 +42,6 @@ impl Observer<PostgresConnection> for PostgresObserver {
         control: &mut PostgresConnection,
         sessions: &[i64],
     ) -> Result<Option<Vec<String>>, EngineError> {
-        let pids: Vec<i32> = sessions.iter().filter_map(|id| i32::try_from(*id).ok()).collect();
-        let waits = self.sampler.sample(&mut control.client, &pids)?;
-        Ok(Some(waits.into_iter().map(|(_, wait)| wait).collect()))
+        self.waits.look(&mut control.client, sessions).map(Some)
     }
 }

@@ -1,11 +1,9 @@
 //! A treatment in a server: its sessions, and what belongs to none of them: the control connection, the server's
 //! counters, samples of waits.
 
-use rand_chacha::ChaCha8Rng;
-use rand_chacha::rand_core::{Rng, SeedableRng};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use threadwise_engine::clock::{monotonic_ns, sleep_until_ns};
+use threadwise_engine::clock::sleep_until_ns;
 use threadwise_engine::servers::Thread;
 use threadwise_engine::workloads::options::Loop;
 use threadwise_engine::{EngineError, LoadRequest, Session, SessionRequest, Window};
@@ -16,19 +14,13 @@ use crate::driver::{Connection, Driver, Observer, Opened};
 use crate::insert::{self, RowsSession};
 use crate::logical_io::BlocksSession;
 use crate::running::{Sessions, Threads};
-use crate::samples::Samples;
+use crate::samples::Sampler;
 use crate::session::{Common, Tally};
 use crate::template::Names;
 use crate::texts::{Blocks, Rows};
 use crate::transaction::TransactionSession;
 use crate::usage::{LOGICAL_READS, PHYSICAL_READS, share};
 use crate::workload::{Spec, Work};
-
-/// Time between two looks at what sessions wait for.
-const PERIOD_NS: u64 = 50_000_000;
-
-/// Stream of the seed's generator for the phases of samples.
-const PHASE_STREAM: u64 = u64::MAX;
 
 /// A treatment. Called by the worker's main thread, except [`Sessions::open`].
 pub struct Treatment<D: Driver> {
@@ -51,8 +43,9 @@ struct Control<D: Driver> {
     connection: D::Connection,
     thread: Result<Thread, String>,
     observer: D::Observer,
-    samples: Samples,
-    phases: ChaCha8Rng,
+    sampler: Sampler,
+    /// Samples of the slice so far.
+    waits: Counters,
 }
 
 /// A session, as its treatment sees it.
@@ -88,9 +81,8 @@ impl<D: Driver> Treatment<D> {
         }
         let thread = driver.control_thread(&mut connection)?;
         let (observer, notes) = driver.observe(&mut connection, &workload)?;
-        let mut phases = ChaCha8Rng::seed_from_u64(load.seed);
-        phases.set_stream(PHASE_STREAM);
-        let control = Control { connection, thread, observer, samples: Samples::default(), phases };
+        let (sampler, waits) = (Sampler::new(load.seed), Counters::new());
+        let control = Control { connection, thread, observer, sampler, waits };
         Ok(Self {
             driver: Arc::new(driver),
             workload,
@@ -182,12 +174,11 @@ impl<D: Driver> Sessions for Treatment<D> {
 
     fn before(&self) -> Result<(), EngineError> {
         let mut control = self.control();
-        let Control { connection, observer, samples, .. } = &mut *control;
-        *samples = Samples::default();
+        let Control { connection, observer, waits, .. } = &mut *control;
+        waits.clear();
         observer.begin(connection)
     }
 
-    /// At a random phase of the period, until the window ends or all sessions are done.
     fn during(&self, window: &Window) -> Result<(), EngineError> {
         let sessions: Vec<(i64, Arc<Tally>)> =
             self.opened().iter().map(|open| (open.id, Arc::clone(&open.tally))).collect();
@@ -196,31 +187,16 @@ impl<D: Driver> Sessions for Treatment<D> {
             sessions.iter().filter(|(_, tally)| works(tally)).map(|(id, _)| *id).collect()
         };
         let mut control = self.control();
-        let Control { connection, observer, samples, phases, .. } = &mut *control;
-        let phase = (phases.next_u64() >> 11) as f64 / (1_u64 << 53) as f64;
-        let mut at_ns = window.start_ns + (phase * PERIOD_NS as f64) as u64;
-        while at_ns < window.end_ns {
-            sleep_until_ns(at_ns);
-            let ids = at_work();
-            if ids.is_empty() {
-                break;
-            }
-            let Some(waits) = observer.waits(connection, &ids)? else { break };
-            let now_ns = monotonic_ns();
-            // A late answer is about the time between windows.
-            if now_ns < window.end_ns && at_work().len() == ids.len() {
-                waits.into_iter().for_each(|wait| samples.add(wait));
-            }
-            at_ns = (at_ns + PERIOD_NS).max(now_ns);
-        }
-        Ok(())
+        let Control { connection, observer, sampler, waits, .. } = &mut *control;
+        let look = |ids: &[i64]| observer.waits(connection, ids);
+        sampler.watch(window, sleep_until_ns, at_work, look, waits)
     }
 
     /// Reads of pages are divided among the sessions by rows, unless these have their own; the slice gets the rest. All
     /// are those of the whole calls, scaled to the rows of the window.
     fn after(&self, sessions: &mut [SessionSlice]) -> Result<Counters, EngineError> {
         let mut control = self.control();
-        let Control { connection, observer, samples, .. } = &mut *control;
+        let Control { connection, observer, waits, .. } = &mut *control;
         let mut counters = observer.end(connection)?;
         let called = self.opened().iter().map(|open| open.tally.call_rows.load(Ordering::Relaxed)).sum();
         for name in [LOGICAL_READS, PHYSICAL_READS] {
@@ -232,7 +208,7 @@ impl<D: Driver> Sessions for Treatment<D> {
         }
         let in_window = sessions.iter().map(|session| session.rows).sum();
         counters.values_mut().for_each(|value| *value = share(*value, in_window, called));
-        counters.extend(samples.counters());
+        counters.append(waits);
         Ok(counters)
     }
 

@@ -94,10 +94,10 @@ impl Shared {
     }
 
     /// Process ids of the sessions that are not done with the slice.
-    pub(super) fn at_work(&self) -> Vec<i32> {
+    pub(super) fn at_work(&self) -> Vec<u32> {
         let resting = lock(&self.resting);
         let at_work = self.backends().into_iter().filter(|(session, _)| !resting.contains(session));
-        at_work.map(|(_, pid)| pid as i32).collect()
+        at_work.map(|(_, pid)| pid).collect()
     }
 
     pub(super) fn add_scan(&self, scan: Scan) {

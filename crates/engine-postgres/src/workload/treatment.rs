@@ -4,7 +4,7 @@ use postgres::Client;
 use std::sync::{Arc, Mutex};
 use threadwise_engine::{EngineError, LoadRequest, Session, SessionRequest, Window};
 use threadwise_engine_sql::clock::{ServerClock, uncertainty_note};
-use threadwise_engine_sql::{Sessions, Threads};
+use threadwise_engine_sql::{Sampler, Sessions, Threads};
 use threadwise_machine::CpuSet;
 use threadwise_study::{Counters, SessionSlice};
 
@@ -13,7 +13,7 @@ use super::parallel_scan::{self, Looks};
 use super::shared::{FORCED_FLUSH, Shared, backend_pid, lock, with_clock};
 use super::stats::Stats;
 use super::tpch::{self, QuerySession, Reads, ServerCpu};
-use super::waits::Sampler;
+use super::waits::Waits;
 use crate::Server;
 use crate::connect::Locality;
 use crate::dialect::BLOCK_BYTES;
@@ -36,6 +36,7 @@ pub struct Queries {
 struct Control {
     client: Client,
     stats: Stats,
+    waits: Waits,
     sampler: Sampler,
     /// Looks at the processes of `parallel-scan`, instead of samples of waits.
     looks: Option<Looks>,
@@ -60,7 +61,7 @@ impl Queries {
     ) -> Result<Self, EngineError> {
         let mut client = server.connect("threadwise control")?;
         let control_pid = backend_pid(&mut client)?;
-        // Windows of queries are only limits: only samples of waits need the server's clock.
+        // Windows of queries are only limits: only the times of parallel scans need the server's clock.
         let needs_clock = server.is_local() && !matches!(workload, Work::Tpch(_));
         let clock = with_clock(&mut client, |ask| ServerClock::measure(ENGINE, needs_clock, ask))?;
         if let Work::Tpch(workload) = &workload {
@@ -71,7 +72,8 @@ impl Queries {
         }
         let control = Control {
             stats: Stats::prepare(&mut client, server.version_num())?,
-            sampler: Sampler::prepare(&mut client, load.seed)?,
+            waits: Waits::prepare(&mut client)?,
+            sampler: Sampler::new(load.seed),
             looks: looks(server, &workload)?,
             client,
             counters: Counters::new(),
@@ -214,12 +216,15 @@ impl Sessions for Queries {
 
     fn during(&self, window: &Window) -> Result<(), EngineError> {
         let mut control = lock(&self.control);
-        let Control { client, sampler, counters, looks, .. } = &mut *control;
+        let Control { client, waits, sampler, counters, looks, .. } = &mut *control;
         if let Some(looks) = looks {
             looks.watch(window, &self.shared);
             return Ok(());
         }
-        sampler.watch(client, window, &self.shared, counters)
+        let shared = &self.shared;
+        let at_work = || shared.at_work().into_iter().map(i64::from).collect();
+        let look = |pids: &[i64]| waits.look(client, pids).map(Some);
+        sampler.watch(window, |at_ns| shared.sleep_until_ns(at_ns), at_work, look, counters)
     }
 
     fn after(&self, sessions: &mut [SessionSlice]) -> Result<Counters, EngineError> {
