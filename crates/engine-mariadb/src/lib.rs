@@ -15,7 +15,6 @@ mod dialect;
 mod driver;
 mod durability;
 mod error;
-mod limits;
 mod managed;
 mod observe;
 mod options;
@@ -105,7 +104,12 @@ impl Engine for Mariadb {
     fn limits(&self, engine_options: &Options) -> Result<Vec<Limit>, EngineError> {
         match options::parse(engine_options)? {
             Which::Managed(_) => Ok(Vec::new()),
-            Which::External(external) => limits::ask(&find(&external)?.0),
+            Which::External(external) => {
+                let server = find(&external)?.0;
+                let mut connection = connection::MariadbConnection { conn: server.connect()?, server };
+                let rows = connection.rows("count its connections", include_str!("sql/limits.sql"), &[])?;
+                Ok(sql::limits(&rows))
+            }
         }
     }
 

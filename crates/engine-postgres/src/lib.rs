@@ -15,7 +15,6 @@ mod connection;
 mod dialect;
 mod driver;
 pub mod error;
-mod limits;
 mod loading;
 mod observe;
 pub mod options;
@@ -33,7 +32,7 @@ use threadwise_engine::{
     Address, DURABLE_COMMITS, Engine, EngineError, Keeper, KnownBy, LoadRequest, Loaded, Point, Running,
     StartRequest,
 };
-use threadwise_engine_sql::{Driver, KeptSchema, make_schema};
+use threadwise_engine_sql::{Connection, Driver, KeptSchema, limits, make_schema};
 use threadwise_process::room::server_memory_bytes;
 use threadwise_study::engine::Properties;
 use threadwise_study::{Options, Workload};
@@ -112,7 +111,11 @@ impl Engine for Postgres {
     fn limits(&self, engine_options: &Options) -> Result<Vec<Limit>, EngineError> {
         match Choice::parse(engine_options)? {
             Choice::Managed(_) => Ok(Vec::new()),
-            Choice::External(external) => limits::ask(&reach(&external)?),
+            Choice::External(external) => {
+                let mut connection = Driver::connect(&reach(&external)?, "threadwise limits")?;
+                let rows = connection.rows("count its connections", include_str!("sql/limits.sql"), &[])?;
+                Ok(limits(&rows))
+            }
         }
     }
 

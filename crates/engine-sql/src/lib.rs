@@ -10,6 +10,7 @@ pub mod clock;
 mod dialect;
 mod driver;
 mod insert;
+mod limits;
 mod loading;
 mod logical_io;
 mod running;
@@ -25,6 +26,7 @@ mod workload;
 
 pub use dialect::{Dialect, Marks, SchemaSql};
 pub use driver::{Connection, Driver, Keys, Observer, Opened, Parameter, Value, increments, numbers};
+pub use limits::limits;
 pub use loading::{load, load_shared};
 pub use running::{Host, Sessions, Started, Threads};
 pub use samples::Sampler;

@@ -73,6 +73,14 @@ impl Connection {
     }
 }
 
+/// Values of rows.
+pub(crate) fn values(rows: &[Row]) -> Vec<Vec<Value>> {
+    let value = |row: &Row, at: usize| {
+        whole(row, at).map(Value::Whole).or_else(|| text(row, at).map(Value::Text)).unwrap_or(Value::Null)
+    };
+    rows.iter().map(|row| (0..row.len()).map(|at| value(row, at)).collect()).collect()
+}
+
 impl sql::Connection for Connection {
     type Statement = String;
 
@@ -90,10 +98,7 @@ impl sql::Connection for Connection {
             [] => Self::rows(self, sql).map_err(|cause| query(action, &cause))?,
             all => self.ask(format_args!("{action}"), sql, all)?,
         };
-        let value = |row: &Row, at: usize| {
-            whole(row, at).map(Value::Whole).or_else(|| text(row, at).map(Value::Text)).unwrap_or(Value::Null)
-        };
-        Ok(rows.iter().map(|row| (0..row.len()).map(|at| value(row, at)).collect()).collect())
+        Ok(values(&rows))
     }
 
     fn prepare(&mut self, sql: &str) -> Result<String, EngineError> {

@@ -54,6 +54,31 @@ fn users_that_may_not_write_learn_what_they_need() {
 
 #[test]
 #[ignore = "laboratory: servers"]
+fn limits_of_the_server_the_role_and_the_database_are_told_with_what_is_in_use() {
+    let theirs = Theirs::start(&programs());
+    let limits = |user: &str| {
+        let options =
+            load(theirs.folder(), "logical-io", &SMALL, &[("url", &url(&theirs, user))]).engine_options;
+        let limits = engine().limits(&options).unwrap();
+        limits.into_iter().map(|limit| (limit.name, limit.most, limit.set_aside)).collect::<Vec<_>>()
+    };
+    let server = ("max_connections of the server".to_owned(), 20, 3);
+    assert_eq!(limits("ada"), std::slice::from_ref(&server));
+    let sql = "ALTER ROLE ada CONNECTION LIMIT 7; ALTER DATABASE postgres CONNECTION LIMIT 9";
+    theirs.superuser().batch_execute(sql).unwrap();
+    let role = ("the CONNECTION LIMIT of role 'ada'".to_owned(), 7, 0);
+    let database = ("the CONNECTION LIMIT of database 'postgres'".to_owned(), 9, 0);
+    assert_eq!(limits("ada"), [server, role, database]);
+    let mut held: Vec<postgres::Client> = (0..3).map(|_| theirs.superuser()).collect();
+    let options =
+        load(theirs.folder(), "logical-io", &SMALL, &[("url", &url(&theirs, "ada"))]).engine_options;
+    let in_use: Vec<u32> = engine().limits(&options).unwrap().iter().map(|limit| limit.in_use).collect();
+    assert!(in_use[0] >= 3 && in_use[1] == 0 && in_use[2] >= 3, "{in_use:?}");
+    held.iter_mut().for_each(|client| client.batch_execute("SELECT 1").unwrap());
+}
+
+#[test]
+#[ignore = "laboratory: servers"]
 fn a_schema_that_is_not_ours_is_never_touched() {
     let programs = programs();
     let theirs = Theirs::start(&programs);
