@@ -23,9 +23,6 @@ use crate::programs::Programs;
 /// Name of the database in its folder.
 pub(crate) const DATABASE: &str = "./data.fdb";
 
-/// Bytes of a page, the default of Firebird 3.0 and later.
-pub(crate) const PAGE_BYTES: u64 = 8192;
-
 /// Files of the installation's folder that the home replaces.
 const OURS: [&str; 2] = ["firebird.conf", "databases.conf"];
 

@@ -7,7 +7,6 @@
 //!
 //! Source: `isql-fb(1)`, Firebird 3.0's `src/isql/isql.epp`.
 
-use std::collections::BTreeMap;
 use std::io::{self, BufRead, BufReader, PipeReader, Write};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
@@ -17,9 +16,9 @@ use threadwise_engine::EngineError;
 use threadwise_engine::workloads::transaction::AnswerSize;
 use threadwise_process::stopping;
 
+use crate::counters::{self, Pages};
 use crate::error::{failed, words};
 use crate::home::Home;
-use crate::workload::counters::{self, Pages};
 
 /// Asks isql for its dialect, which needs neither a transaction nor a page.
 const MARK: &str = "show sql dialect";
@@ -36,8 +35,8 @@ const ERROR_BYTES: usize = 4096;
 /// How long isql may take to close its database.
 const END_LIMIT: Duration = Duration::from_secs(20);
 
-/// One row of an answer, by column.
-pub(crate) type Row = BTreeMap<String, String>;
+/// One row of an answer: names of columns, and their values.
+pub(crate) type Row = Vec<(String, String)>;
 
 /// A session.
 #[derive(Debug)]
@@ -49,6 +48,8 @@ pub(crate) struct Isql {
     end: &'static str,
     /// The line that answers a mark.
     mark: String,
+    /// Pages accessed for statements so far, where they are counted.
+    pub pages: Pages,
 }
 
 /// Result of statements whose rows are not kept.
@@ -84,7 +85,8 @@ impl Isql {
             .map_err(|cause| failed(action, format!("{}: {cause}", program.display())))?;
         let input = child.stdin.take();
         let output = BufReader::new(reader);
-        let mut session = Self { child, input, output, end: ";", mark: String::new() };
+        let mut session =
+            Self { child, input, output, end: ";", mark: String::new(), pages: Pages::default() };
         session.run(action, "set list on")?;
         Ok(session)
     }
@@ -110,42 +112,17 @@ impl Isql {
         self.say(action, &format!("set term ^;\n{sql}^\nset term ;^\ncommit;\n")).map(drop)
     }
 
-    /// The rows of a statement, which is committed.
+    /// The rows of a statement, which is committed; the pages that the session accessed for it are counted.
     ///
     /// # Errors
-    /// An error of the engine.
-    pub(crate) fn rows(&mut self, action: &str, sql: &str) -> Result<Vec<Row>, EngineError> {
-        self.say(action, &format!("{sql};\ncommit;\n")).map(|said| rows(&said))
-    }
-
-    /// The whole numbers in the only row of a statement, by column.
-    ///
-    /// # Errors
-    /// An error of the engine; or another number of rows.
-    pub(crate) fn numbers<const N: usize>(
-        &mut self,
-        action: &str,
-        sql: &str,
-        columns: [&str; N],
-    ) -> Result<[i64; N], EngineError> {
-        only_row(action, &self.rows(action, sql)?, columns)
-    }
-
-    /// Like [`Self::numbers`], with the pages that the session accessed for the statement.
-    ///
-    /// # Errors
-    /// An error of the engine; or another number of rows; or no statistics.
-    pub(crate) fn counted<const N: usize>(
-        &mut self,
-        action: &str,
-        sql: &str,
-        columns: [&str; N],
-    ) -> Result<([i64; N], Pages), EngineError> {
+    /// An error of the engine; or no statistics.
+    pub(crate) fn counted_rows(&mut self, action: &str, sql: &str) -> Result<Vec<Row>, EngineError> {
         let said = self.say(action, &format!("set stats on;\n{sql};\nset stats off;\ncommit;\n"))?;
         let (answer, statistics) = said.split_at(said.find(counters::BEGIN).unwrap_or(said.len()));
         let pages =
             counters::parse(statistics).ok_or_else(|| failed(action, "isql reported no statistics of it"))?;
-        Ok((only_row(action, &rows(answer), columns)?, pages))
+        self.pages = self.pages + pages;
+        Ok(rows(answer))
     }
 
     /// The plan of a statement, which is not executed.
@@ -153,8 +130,9 @@ impl Isql {
     /// # Errors
     /// An error of the engine.
     pub(crate) fn plan(&mut self, sql: &str) -> Result<String, EngineError> {
-        let said =
-            self.say("plan a step", &format!("set planonly on;\n{sql};\nset planonly off;\ncommit;\n"))?;
+        // To plan only is also to show plans, which would go on.
+        let text = format!("set planonly on;\n{sql};\nset planonly off;\nset plan off;\ncommit;\n");
+        let said = self.say("plan a step", &text)?;
         Ok(said.split_whitespace().collect::<Vec<_>>().join(" "))
     }
 
@@ -285,8 +263,14 @@ impl Isql {
 }
 
 impl Drop for Isql {
-    /// Lets isql close its database, and kills it if it does not.
     fn drop(&mut self) {
+        self.end();
+    }
+}
+
+impl Isql {
+    /// Lets isql close its database, and kills it if it does not.
+    pub(crate) fn end(&mut self) {
         drop(self.input.take());
         if !matches!(stopping::wait(&mut self.child, END_LIMIT), Ok(Some(_))) {
             // If this fails, the janitor ends it.
@@ -295,41 +279,19 @@ impl Drop for Isql {
     }
 }
 
-/// The whole numbers of the only row, by column.
-fn only_row<const N: usize>(action: &str, rows: &[Row], columns: [&str; N]) -> Result<[i64; N], EngineError> {
-    let [row] = rows else {
-        return Err(failed(action, format!("it gave {} rows instead of 1", rows.len())));
-    };
-    let mut numbers = [0; N];
-    for (number, column) in numbers.iter_mut().zip(columns) {
-        *number = number_of(row, column).ok_or_else(|| failed(action, format!("it gave no {column}")))?;
-    }
-    Ok(numbers)
-}
-
-/// The whole number in a column of a row.
-pub(crate) fn number_of(row: &Row, column: &str) -> Option<i64> {
-    row.get(column)?.parse().ok()
-}
-
 /// The rows of isql's output: lines `NAME  value`; a name that repeats begins the next row.
 fn rows(said: &str) -> Vec<Row> {
     let mut rows: Vec<Row> = Vec::new();
     for line in said.lines() {
         let Some((name, value)) = line.trim_end().split_once(' ') else { continue };
-        if rows.last().is_none_or(|row| row.contains_key(name)) {
+        if rows.last().is_none_or(|row| row.iter().any(|(known, _)| known == name)) {
             rows.push(Row::new());
         }
         if let Some(row) = rows.last_mut() {
-            row.insert(name.to_owned(), value.trim().to_owned());
+            row.push((name.to_owned(), value.trim().to_owned()));
         }
     }
     rows
-}
-
-/// A statement with its placeholders filled in.
-pub(crate) fn fill(sql: &str, places: &[(&str, &str)]) -> String {
-    places.iter().fold(sql.to_owned(), |sql, (name, value)| sql.replace(&format!("{{{name}}}"), value))
 }
 
 #[cfg(test)]
@@ -340,12 +302,10 @@ mod tests {
     fn lines_become_rows() {
         let said = "\nSTEPS                           30\nCALLS                           -4\n\n\n\
                     STEPS                           5\nCALLS                           <null>\n\n";
-        let rows = rows(said);
-        assert_eq!(
-            (rows.len(), number_of(&rows[0], "STEPS"), number_of(&rows[0], "CALLS")),
-            (2, Some(30), Some(-4))
-        );
-        assert_eq!((number_of(&rows[1], "STEPS"), number_of(&rows[1], "CALLS")), (Some(5), None));
+        let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+        let expected = [["30", "-4"], ["5", "<null>"]]
+            .map(|[steps, calls]| vec![pair("STEPS", steps), pair("CALLS", calls)]);
+        assert_eq!(rows(said), expected);
         assert!(super::rows("\n\n").is_empty());
     }
 }

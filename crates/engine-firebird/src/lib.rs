@@ -10,21 +10,31 @@
 //! Engine options: `bin` (folder of the programs), `cache_pages` (each session's page cache), `database` (the user's
 //! file, of which `transaction` measures a copy). Workloads: `logical-io`, `insert`, `transaction`.
 
+mod counters;
+mod dialect;
+mod driver;
 mod error;
 mod home;
 mod isql;
 mod options;
+mod place;
 mod programs;
-mod workload;
+mod transaction;
+mod work;
 
 use threadwise_engine::{Address, Engine, EngineError, KnownBy, LoadRequest, Loaded, Running, StartRequest};
+use threadwise_engine_sql::{self as sql, Driver, Started, Treatment, Work};
+use threadwise_machine::CpuSet;
 use threadwise_study::engine::Properties;
 use threadwise_study::{Options, Workload};
 
-use home::Home;
+use dialect::{PAGE_BYTES, ROW_BYTES};
+use driver::{Database, forced_writes};
+use home::{DATABASE, Home};
+use isql::Isql;
 use options::Own;
+use place::Place;
 use programs::Programs;
-use workload::{Treatment, Work, transaction};
 
 /// The engine.
 #[derive(Debug, Clone, Copy)]
@@ -45,12 +55,12 @@ impl Engine for Firebird {
     }
 
     fn workloads(&self) -> &'static [Workload] {
-        workload::WORKLOADS
+        work::WORKLOADS
     }
 
     /// A block is a page of the databases that it makes.
     fn properties(&self) -> Properties {
-        Properties { block_bytes: home::PAGE_BYTES, row_bytes: workload::ROW_BYTES, ..Properties::default() }
+        Properties { block_bytes: PAGE_BYTES, row_bytes: ROW_BYTES, ..Properties::default() }
     }
 
     /// Sessions end with their pipes.
@@ -72,7 +82,7 @@ impl Engine for Firebird {
         if request.workload == Workload::Transaction {
             return transaction::check(request);
         }
-        Work::parse(request)?;
+        work::parse(request)?;
         transaction::no_database(&options::parse(&request.engine_options)?)
     }
 
@@ -80,7 +90,7 @@ impl Engine for Firebird {
         if request.workload == Workload::Transaction {
             return transaction::load(request);
         }
-        let workload = Work::parse(request)?;
+        let workload = work::parse(request)?;
         let options = options::parse(&request.engine_options)?;
         let template = home::template_of(request);
         if let Some(loaded) = template.loaded() {
@@ -90,9 +100,14 @@ impl Engine for Firebird {
         let programs = Programs::find(options.bin.as_deref())?;
         template.make_template(|part| {
             let home = Home(part.clone());
-            home.make(&programs, cache_pages(&options, workload, request.sessions), None)?;
+            home.make(&programs, cache_pages(&options, &workload, request.sessions), None)?;
             part.make_private(&part.data(), None)?;
-            workload::load(&home, &programs, &workload, request)
+            let create = format!("create database '{DATABASE}' page_size {PAGE_BYTES}");
+            Isql::start(&home, &programs.isql, &[])?.run("create a database", &create)?;
+            home.set_forced_writes(&programs, false)?;
+            let database = Database { home, programs: programs.clone(), service: CpuSet::new() };
+            let mut control = database.connect("load")?;
+            sql::load(&database, &mut control, &workload, request, "")
         })
     }
 
@@ -101,17 +116,26 @@ impl Engine for Firebird {
         if load.workload == Workload::Transaction {
             return transaction::start(request);
         }
-        let workload = Work::parse(load)?;
+        let workload = work::parse(load)?;
         let options = options::parse(&load.engine_options)?;
         let (template, home) = (home::template_of(load), home::copy_of(load));
         template.expect_loaded()?;
         let programs = Programs::find(options.bin.as_deref())?;
-        let make = |_: &_| home.make(&programs, cache_pages(&options, workload, load.sessions), None);
+        let make = |_: &_| home.make(&programs, cache_pages(&options, &workload, load.sessions), None);
         home.0.copy_of(&template, workload.changes_data(), None, make)?;
-        Ok(Box::new(Treatment::start(home, programs, workload, request)?))
+        home.set_forced_writes(&programs, forced_writes(&workload))?;
+        let (sessions, service) = (request.sessions.clone(), request.service.clone());
+        let host = Place {
+            home: home.clone(),
+            sessions,
+            service: service.clone(),
+            discard: workload.changes_data(),
+        };
+        let database = Database { home, programs, service };
+        Ok(Box::new(Started { sessions: Treatment::start(database, workload, load, "", true)?, host }))
     }
 }
 
-fn cache_pages(options: &Own, workload: Work, sessions: u32) -> u64 {
-    options.cache_pages.unwrap_or_else(|| workload.cache_pages(sessions))
+fn cache_pages(options: &Own, workload: &Work, sessions: u32) -> u64 {
+    options.cache_pages.unwrap_or_else(|| work::cache_pages(workload, sessions))
 }

@@ -8,40 +8,44 @@
 //! `instruments` or `none`); for a private server `bin`, `restart`, `settings.NAME`; for the user's
 //! `url`, `schema`. Workloads: `logical-io`, `insert`, and on the user's server `transaction`.
 
+mod blocks;
 mod connect;
+mod connection;
+mod dialect;
+mod driver;
+mod durability;
 mod error;
-mod external;
-mod keeper;
-mod limits;
 mod managed;
+mod observe;
 mod options;
 mod place;
 mod private;
-mod running;
-mod schema;
-mod workload;
+mod thread;
+mod transaction;
 
 use std::path::Path;
 use threadwise_engine::connections::Limit;
 use threadwise_engine::servers::{self, Home, Process, StudyServer, TreatmentServer, identity};
 use threadwise_engine::{
-    Address, DELAYED_DURABILITY, DURABLE_COMMITS, Engine, EngineError, Keeper, KnownBy, LoadRequest, Loaded,
-    Point, Running, StartRequest,
+    Address, Engine, EngineError, Keeper, KnownBy, LoadRequest, Loaded, Point, Running, StartRequest,
 };
+use threadwise_engine_sql::{self as sql, Connection, Driver, KeptSchema, Spec, Started, Treatment, Work};
 use threadwise_process::room::server_memory_bytes;
 use threadwise_study::engine::Properties;
 use threadwise_study::{Note, Options, Workload};
 
 pub use connect::Server;
 use connect::{Target, target};
-use error::{failed, query};
-use external::{find, run_external};
-use keeper::KeptSchema;
+use dialect::{DIALECT, ROW_BYTES};
+use driver::{Database, data_bytes};
+use durability::{durability, durability_points, flush_at_commit};
 use managed::{Programs, Setup};
-use options::{Managed, Restart, SCHEMA, Which};
+use options::{External, Managed, Restart, SCHEMA, Waits, Which};
+use place::Placing;
 pub use private::{PrivateOptions, PrivateServer};
-use running::{MariadbRunning, Under};
-use workload::{Treatment, Work, transaction};
+
+/// Workloads of this engine.
+const WORKLOADS: &[Workload] = &[Workload::LogicalIo, Workload::Insert, Workload::Transaction];
 
 /// The engine.
 #[derive(Debug, Clone, Copy)]
@@ -64,12 +68,12 @@ impl Engine for Mariadb {
     }
 
     fn workloads(&self) -> &'static [Workload] {
-        workload::WORKLOADS
+        WORKLOADS
     }
 
     /// A block is InnoDB's page.
     fn properties(&self) -> Properties {
-        Properties { block_bytes: 16384, row_bytes: workload::ROW_BYTES, ..Properties::default() }
+        Properties { block_bytes: DIALECT.block_bytes, row_bytes: ROW_BYTES, ..Properties::default() }
     }
 
     fn known_by(&self) -> KnownBy {
@@ -87,9 +91,9 @@ impl Engine for Mariadb {
 
     fn check(&self, request: &LoadRequest) -> Result<(), EngineError> {
         if request.workload == Workload::Transaction {
-            return transaction::check(request);
+            return transaction::parse(request).map(drop);
         }
-        Work::parse(request)?;
+        parse(request)?;
         match options::parse(&request.engine_options)? {
             // A password in the URL is refused before anything is done.
             Which::External(external) => target(&external.url).map(drop),
@@ -100,7 +104,12 @@ impl Engine for Mariadb {
     fn limits(&self, engine_options: &Options) -> Result<Vec<Limit>, EngineError> {
         match options::parse(engine_options)? {
             Which::Managed(_) => Ok(Vec::new()),
-            Which::External(external) => limits::ask(&find(&external)?.0),
+            Which::External(external) => {
+                let server = find(&external)?.0;
+                let mut connection = connection::MariadbConnection { conn: server.connect()?, server };
+                let rows = connection.rows("count its connections", include_str!("sql/limits.sql"), &[])?;
+                Ok(sql::limits(&rows))
+            }
         }
     }
 
@@ -108,7 +117,7 @@ impl Engine for Mariadb {
         match options::parse(engine_options)? {
             Which::Managed(_) => Ok(Vec::new()),
             Which::External(external) => {
-                let flush = flush_at_commit(&mut find(&external)?.0.connect()?)?;
+                let flush = durability(&mut find(&external)?.0.connect()?)?;
                 Ok(durability_points(flush))
             }
         }
@@ -118,7 +127,14 @@ impl Engine for Mariadb {
         match options::parse(&request.engine_options)? {
             // It makes nothing that would have to be dropped.
             _ if request.workload == Workload::Transaction => Ok(None),
-            Which::External(external) => Ok(Some(Box::new(KeptSchema::make(&find(&external)?.0)?))),
+            Which::External(external) => {
+                let (server, _) = find(&external)?;
+                Ok(Some(Box::new(KeptSchema::make(Database {
+                    server,
+                    waits: external.waits,
+                    is_theirs: true,
+                })?)))
+            }
             Which::Managed(managed) if managed.restart == Restart::Study => {
                 Ok(Some(Box::new(start_for_study(request, &managed, connections)?)))
             }
@@ -128,104 +144,84 @@ impl Engine for Mariadb {
 
     fn load(&self, request: &LoadRequest) -> Result<Loaded, EngineError> {
         if request.workload == Workload::Transaction {
-            return transaction::load(request);
+            let (transaction, external) = transaction::parse(request)?;
+            let database = theirs(&external)?.0;
+            let mut control = database.connect("load")?;
+            return sql::load(&database, &mut control, &Work::transaction(transaction), request, "");
         }
-        let workload = Work::parse(request)?;
-        match options::parse(&request.engine_options)? {
+        let workload = parse(request)?;
+        let database = match options::parse(&request.engine_options)? {
             Which::Managed(managed) if managed.restart == Restart::Run => {
-                load_template(request, &managed, workload)
+                return load_template(request, &managed, &workload);
             }
-            Which::Managed(_) => load_shared(&study_server(&request.data_dir)?, request, workload),
-            Which::External(external) => {
-                let (server, _) = find(&external)?;
-                // Checked before anything is made, since every run would fail.
-                check_durability(&server, workload)?;
-                load_shared(&server, request, workload)
-            }
-        }
+            Which::Managed(managed) => study_server(&request.data_dir, managed.waits)?,
+            Which::External(external) => theirs(&external)?.0,
+        };
+        let suffix = servers::suffix(request, workload.changes_data());
+        sql::load_shared(&database, &mut database.connect("load")?, &workload, request, &suffix)
     }
 
     fn start(&self, request: &StartRequest) -> Result<Box<dyn Running>, EngineError> {
         let load = &request.load;
         if load.workload == Workload::Transaction {
-            return transaction::start(request);
+            let (transaction, external) = transaction::parse(load)?;
+            return start_theirs(request, &external, Work::transaction(transaction), "");
         }
-        let workload = Work::parse(load)?;
+        let workload = parse(load)?;
+        let suffix = servers::suffix(load, workload.changes_data());
         match options::parse(&load.engine_options)? {
             Which::Managed(managed) if managed.restart == Restart::Run => {
                 start_copy(request, &managed, workload)
             }
             Which::Managed(managed) => {
-                let server = study_server(&load.data_dir)?;
-                let at_work = Treatment::start(
-                    &server,
-                    workload,
-                    load,
-                    &servers::suffix(load, workload.changes_data()),
-                    (false, managed.waits),
-                )?;
+                let database = study_server(&load.data_dir, managed.waits)?;
                 let notes = vec![Note::memory_placed_earlier("one server for the study (restart=study)")];
-                let flush = Some(workload.flush_at_commit().unwrap_or(1));
-                Ok(Box::new(MariadbRunning::new(Box::new(at_work), Under::Study, request, flush, notes)))
+                let flush = Some(flush_at_commit(&workload).unwrap_or(1));
+                let placing = Placing::new(None, false, request, flush, notes);
+                let treatment = Treatment::start(database, workload, load, &suffix, false)?;
+                Ok(Box::new(Started { sessions: treatment, host: placing }))
             }
-            Which::External(external) => {
-                let (server, notes) = find(&external)?;
-                check_durability(&server, workload)?;
-                let at_work = Treatment::start(
-                    &server,
-                    workload,
-                    load,
-                    &servers::suffix(load, workload.changes_data()),
-                    (false, external.waits),
-                )?;
-                Ok(run_external(Box::new(at_work), request, notes))
-            }
+            Which::External(external) => start_theirs(request, &external, workload, &suffix),
         }
     }
 }
 
-/// Refuses a durability that the user's server does not have: threadwise does not change its settings.
-fn check_durability(server: &Server, workload: Work) -> Result<(), EngineError> {
-    let Some(wanted) = workload.flush_at_commit() else { return Ok(()) };
-    let found = flush_at_commit(&mut server.connect()?)?;
-    match has_durability(wanted, found) {
-        true => Ok(()),
-        false => Err(failed(
-            "check the durability of commits",
-            format!(
-                "the study asks for {FLUSH}={wanted} and your server has {found}; threadwise does not change it: set it \
-                 there, or measure with --set durability={}",
-                if wanted == 1 { "relaxed" } else { "full" }
-            ),
-        )),
+/// Reads and checks a request's options of the workload.
+fn parse(request: &LoadRequest) -> Result<Work, EngineError> {
+    let workload = Work::parse(error::ENGINE, request, WORKLOADS, &[])?;
+    if let Spec::Insert(spec) = &workload.spec {
+        spec.no_single_batch(error::ENGINE)?;
     }
+    Ok(workload)
 }
 
-/// The server's setting for when commits wait for the log (MariaDB Knowledge Base, "InnoDB System Variables").
-const FLUSH: &str = "innodb_flush_log_at_trx_commit";
-
-fn flush_at_commit(connection: &mut mysql::Conn) -> Result<u8, EngineError> {
-    use mysql::prelude::Queryable;
-    let found = connection.query_first(format!("SELECT @@GLOBAL.{FLUSH}"));
-    Ok(found.map_err(|cause| query("read the durability of commits", &cause))?.unwrap_or_default())
+/// The user's server, and notes about how it was found.
+///
+/// # Errors
+/// No answer, or a refused login.
+fn find(external: &External) -> Result<(Server, Vec<String>), EngineError> {
+    let target = target(&external.url)?;
+    let notes = target.notes.clone();
+    Ok((Server::find(target, &external.schema)?, notes))
 }
 
-/// Whether a server with this setting has the durability that a study needs. 2 writes the log and flushes it later:
-/// relaxed, if not the cheapest form.
-fn has_durability(wanted: u8, found: u8) -> bool {
-    matches!((wanted, found), (1, 1) | (0, 0 | 2))
+fn theirs(external: &External) -> Result<(Database, Vec<String>), EngineError> {
+    let (server, notes) = find(external)?;
+    Ok((Database { server, waits: external.waits, is_theirs: true }, notes))
 }
 
-/// Each durability as a point: a server has one of them.
-fn durability_points(found: u8) -> Vec<Point> {
-    let point = |name: &str, wanted: u8, word: &str| match has_durability(wanted, found) {
-        true => Point::works(name, format!("{FLUSH}={found}")),
-        false => Point::lacks(
-            name,
-            format!("{FLUSH}={found}: SET GLOBAL {FLUSH}={wanted}, for inserts with durability={word}"),
-        ),
-    };
-    vec![point(DURABLE_COMMITS, 1, "full"), point(DELAYED_DURABILITY, 0, "relaxed")]
+/// A treatment in the user's server.
+fn start_theirs(
+    request: &StartRequest,
+    external: &External,
+    workload: Work,
+    suffix: &str,
+) -> Result<Box<dyn Running>, EngineError> {
+    let (database, notes) = theirs(external)?;
+    let earlier = Note::memory_placed_earlier("the server is yours and ran before the study");
+    let notes = notes.into_iter().map(Note::from).chain([earlier]).collect();
+    let treatment = Treatment::start(database, workload, &request.load, suffix, false)?;
+    Ok(Box::new(Started { sessions: treatment, host: Placing::new(None, true, request, None, notes) }))
 }
 
 /// The template is shared by treatments with the same data, also if they change their copy.
@@ -234,48 +230,28 @@ fn template_home(load: &LoadRequest) -> Home {
 }
 
 /// Makes the data directory that runs are copied from, or finds it.
-fn load_template(request: &LoadRequest, managed: &Managed, workload: Work) -> Result<Loaded, EngineError> {
-    let setup = Setup::find(managed, workload.data_bytes(request.sessions), request.sessions, 0)?;
+fn load_template(request: &LoadRequest, managed: &Managed, workload: &Work) -> Result<Loaded, EngineError> {
+    let setup = Setup::find(managed, data_bytes(workload, request.sessions), request.sessions, 0)?;
     let install = |home: &Home| setup.install(home);
     servers::load_template(&setup, &template_home(request), install, |server| {
-        load_new(server, request, workload)
+        let database = Database { server: server.clone(), waits: managed.waits, is_theirs: false };
+        let mut control = database.connect("load")?;
+        control.run("create its database", &format!("CREATE DATABASE `{SCHEMA}`"))?;
+        let mut loaded = sql::load(&database, &mut control, workload, request, "")?;
+        loaded
+            .notes
+            .push("the server's binary log is off; sessions, not service threads, write the redo log".into());
+        Ok(loaded)
     })
-}
-
-/// Makes the data in a server that holds no other.
-fn load_new(server: &Server, request: &LoadRequest, workload: Work) -> Result<Loaded, EngineError> {
-    use mysql::prelude::Queryable;
-    let mut control = server.connect()?;
-    control
-        .query_drop(format!("CREATE DATABASE `{SCHEMA}`"))
-        .map_err(|cause| query("create its database", &cause))?;
-    let mut loaded = workload::load(&mut control, server, &workload, request, "")?;
-    loaded
-        .notes
-        .push("the server's binary log is off; sessions, not service threads, write the redo log".into());
-    Ok(loaded)
-}
-
-/// Makes the data of one treatment beside that of others.
-fn load_shared(server: &Server, request: &LoadRequest, workload: Work) -> Result<Loaded, EngineError> {
-    let mut control = server.connect()?;
-    let suffix = servers::suffix(request, workload.changes_data());
-    if let Some(loaded) = schema::loaded(&mut control, server.schema(), &suffix)? {
-        return Ok(loaded);
-    }
-    let objects = workload::objects(&workload, request.sessions, &suffix);
-    schema::announce(&mut control, server, &objects)?;
-    let loaded = workload::load(&mut control, server, &workload, request, &suffix)?;
-    schema::finished(&mut control, server.schema(), &suffix, &loaded)?;
-    Ok(loaded)
 }
 
 fn study_home(data_dir: &Path) -> Home {
     Home::new(error::ENGINE, data_dir, "study", "")
 }
 
-fn study_server(data_dir: &Path) -> Result<Server, EngineError> {
-    Server::find(Target::own(managed::socket(&study_home(data_dir))), SCHEMA)
+fn study_server(data_dir: &Path, waits: Waits) -> Result<Database, EngineError> {
+    let server = Server::find(Target::own(managed::socket(&study_home(data_dir))), SCHEMA)?;
+    Ok(Database { server, waits, is_theirs: false })
 }
 
 /// Starts the server that all treatments share. The size of all data is not known yet, so its buffer pool has room
@@ -286,16 +262,16 @@ fn start_for_study(
     managed: &Managed,
     connections: u32,
 ) -> Result<StudyServer<Setup>, EngineError> {
-    let workload = Work::parse(request)?;
+    let workload = parse(request)?;
     let data_bytes =
-        (16 * workload.data_bytes(request.sessions)).min(server_memory_bytes(Path::new("/")) / 3);
+        (16 * data_bytes(&workload, request.sessions)).min(server_memory_bytes(Path::new("/")) / 3);
     let setup = Setup::find(managed, data_bytes, connections.max(request.sessions), 1)?;
     let home = study_home(&request.data_dir);
     setup.install(&home)?;
     let process = Process::start(&setup, &home)?;
-    let server = process.server().clone();
+    let database = Database { server: process.server().clone(), waits: managed.waits, is_theirs: false };
     let kept = StudyServer::new(process);
-    schema::make(&mut server.connect()?, &server)?;
+    sql::make_schema(&database, &mut database.connect("study")?)?;
     Ok(kept)
 }
 
@@ -306,27 +282,14 @@ fn start_copy(
     workload: Work,
 ) -> Result<Box<dyn Running>, EngineError> {
     let load = &request.load;
-    let flush_at_commit = workload.flush_at_commit().unwrap_or(1);
-    let setup = Setup::find(managed, workload.data_bytes(load.sessions), load.sessions, flush_at_commit)?;
+    let flush = flush_at_commit(&workload).unwrap_or(1);
+    let setup = Setup::find(managed, data_bytes(&workload, load.sessions), load.sessions, flush)?;
     let identity = format!("{} {}", identity(load), load.treatment);
     let home = Home::new(error::ENGINE, &load.data_dir, "run", &identity);
     let ours = TreatmentServer::start(&setup, &template_home(load), &home, workload.changes_data())?;
-    let treatment = Treatment::start(ours.process.server(), workload, load, "", (true, managed.waits))?;
-    let under = Under::Treatment(Box::new(ours));
-    Ok(Box::new(MariadbRunning::new(Box::new(treatment), under, request, None, Vec::new())))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_server_has_one_durability_and_lacks_the_other() {
-        let works = |found: u8| durability_points(found).into_iter().map(|point| (point.name, point.works));
-        for (found, full) in [(1, true), (0, false), (2, false)] {
-            let expected = [(DURABLE_COMMITS.to_owned(), full), (DELAYED_DURABILITY.to_owned(), !full)];
-            assert_eq!(works(found).collect::<Vec<_>>(), expected, "{found}");
-        }
-        assert!(durability_points(1)[1].says.contains("SET GLOBAL innodb_flush_log_at_trx_commit=0"));
-    }
+    let server = ours.process.server().clone();
+    let database = Database { server, waits: managed.waits, is_theirs: false };
+    let treatment = Treatment::start(database, workload, load, "", true)?;
+    let placing = Placing::new(Some(Box::new(ours)), false, request, None, Vec::new());
+    Ok(Box::new(Started { sessions: treatment, host: placing }))
 }

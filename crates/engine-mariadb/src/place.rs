@@ -10,15 +10,19 @@ use mysql::Conn;
 use mysql::prelude::Queryable;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use threadwise_engine::servers::{Rights, Thread};
-use threadwise_engine::{EngineError, Placed};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use threadwise_engine::servers::{Rights, Thread, TreatmentServer};
+use threadwise_engine::{EngineError, Placed, Standing, StartRequest};
+use threadwise_engine_sql::{Connection, Host, Threads};
 use threadwise_machine::CpuSet;
+use threadwise_study::Note;
 
+use crate::connection::MariadbConnection;
 use crate::error::{failed, query};
-use crate::workload::Backend;
+use crate::managed::Setup;
 
 /// Threads found by the last look: all threads of the server's process, those of connections too.
-pub(crate) struct Known {
+struct Known {
     /// The server's process.
     pid: u32,
     threads: BTreeSet<u32>,
@@ -56,65 +60,101 @@ fn names(control: &mut Conn) -> BTreeMap<u32, String> {
     rows.unwrap_or_default().into_iter().filter_map(|(tid, name)| Some((tid?, short(name)))).collect()
 }
 
-/// Which threads may be bound, and where.
-pub(crate) struct Places<'a> {
-    /// Logical CPUs of each session.
-    pub sessions: &'a [CpuSet],
-    /// Logical CPUs of all other threads.
-    pub service: &'a CpuSet,
-    /// Whether masks may be changed, and are recorded first.
-    pub rights: &'a Rights,
+/// A server, and where its threads are placed for a treatment.
+pub(crate) struct Placing {
+    /// The server of this treatment alone; `None` if others use it, too.
+    server: Mutex<Option<Box<TreatmentServer<Setup>>>>,
+    /// Whether it is the user's.
+    is_theirs: bool,
     /// Whether other treatments place the service threads elsewhere for their slices.
-    pub shared: bool,
+    is_shared: bool,
+    /// innodb_flush_log_at_trx_commit to set before each slice, if treatments share a private server.
+    flush_at_commit: Option<u8>,
+    /// Logical CPUs of each session.
+    sessions: Vec<CpuSet>,
+    /// Logical CPUs of all other threads.
+    service: CpuSet,
+    /// Whether masks may be changed, and are recorded first.
+    rights: Rights,
+    /// The server's threads, once they have been bound.
+    known: Mutex<Option<Known>>,
+    notes: Vec<Note>,
 }
 
-impl Places<'_> {
+impl Placing {
+    /// For a treatment on a server; `notes` tell how it was found.
+    pub(crate) fn new(
+        server: Option<Box<TreatmentServer<Setup>>>,
+        is_theirs: bool,
+        request: &StartRequest,
+        flush_at_commit: Option<u8>,
+        notes: Vec<Note>,
+    ) -> Self {
+        Self {
+            is_shared: server.is_none(),
+            server: Mutex::new(server),
+            is_theirs,
+            flush_at_commit,
+            sessions: request.sessions.clone(),
+            service: request.service.clone(),
+            rights: Rights::of(!is_theirs, request.journal.as_deref()),
+            known: Mutex::default(),
+            notes,
+        }
+    }
+
+    /// Why the server's threads are not bound, although they are within reach.
+    fn refusal(&self, control: &mut Conn, threads: &Threads) -> Option<String> {
+        if !self.is_theirs {
+            return None;
+        }
+        if let Some(Err(why)) = threads.control.map(|thread| self.rights.may_bind(thread)) {
+            return Some(why);
+        }
+        let sees_all: mysql::Result<Option<u64>> = control.query_first(
+            "SELECT COUNT(*) FROM information_schema.USER_PRIVILEGES WHERE PRIVILEGE_TYPE = 'PROCESS'",
+        );
+        match sees_all {
+            Ok(Some(1..)) => None,
+            _ => Some(
+                "the account lacks the right PROCESS, without which its service threads are unknown".into(),
+            ),
+        }
+    }
+
+    fn known(&self) -> MutexGuard<'_, Option<Known>> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Binds the sessions' threads, the control connection's, and all service threads. Shared service threads are
     /// listed without logical CPUs and not bound, since they are placed before each slice.
-    ///
-    /// # Errors
-    /// A thread could not be bound.
-    pub(crate) fn bind_all(
-        &self,
-        control: &mut Conn,
-        sessions: &[(u32, Backend)],
-        control_thread: Backend,
-    ) -> Result<(Vec<Placed>, Known), EngineError> {
+    fn bind_all(&self, control: &mut Conn, threads: &Threads) -> Result<Vec<Placed>, EngineError> {
         let mut placed = Vec::new();
-        for (number, backend) in sessions {
-            let cpus = self.sessions.get(*number as usize).unwrap_or(self.service);
-            self.bind(*backend, cpus).map_err(|cause| failed(format!("place session {number}"), cause))?;
-            placed.push(entry(format!("session {number}"), *backend, cpus));
+        for (number, thread) in &threads.sessions {
+            let cpus = self.sessions.get(*number as usize).unwrap_or(&self.service);
+            let bound = self.rights.bind(*thread, cpus);
+            bound.map_err(|cause| failed(format!("place session {number}"), cause))?;
+            placed.push(entry(format!("session {number}"), *thread, cpus));
         }
-        self.bind(control_thread, self.service)
-            .map_err(|cause| failed("place the control connection", cause))?;
-        placed.push(entry("control connection".into(), control_thread, self.service));
-        let mut known = Known::nothing(control_thread.pid);
+        let Some(control_thread) = threads.control else { return Ok(placed) };
+        let bound = self.rights.bind(control_thread, &self.service);
+        bound.map_err(|cause| failed("place the control connection", cause))?;
+        placed.push(entry("control connection".into(), control_thread, &self.service));
+        let mut known = Known::nothing(control_thread.0);
         // Workers of other treatments begin at the same time, and would move shared threads before they are read back.
-        let service = match self.shared {
+        let service = match self.is_shared {
             true => service_threads(control, &mut known)?,
             false => self.bind_service(control, &mut known)?,
         };
         let names = names(control);
         let nowhere = CpuSet::new();
-        let cpus = if self.shared { &nowhere } else { self.service };
+        let cpus = if self.is_shared { &nowhere } else { &self.service };
         placed.extend(service.into_iter().map(|tid| {
-            let backend = Backend { pid: known.pid, tid };
-            entry(names.get(&tid).cloned().unwrap_or_else(|| kernel_name(backend)), backend, cpus)
+            let thread = (known.pid, tid);
+            entry(names.get(&tid).cloned().unwrap_or_else(|| kernel_name(thread)), thread, cpus)
         }));
-        Ok((placed, known))
-    }
-
-    /// Before a slice: binds the service threads that are not in their place. In a server of one treatment only new
-    /// ones can be, and mostly there are none.
-    ///
-    /// # Errors
-    /// A thread could not be bound.
-    pub(crate) fn keep_service(&self, control: &mut Conn, known: &mut Known) -> Result<(), EngineError> {
-        if !self.shared && threads(known.pid).is_subset(&known.threads) {
-            return Ok(());
-        }
-        self.bind_service(control, known).map(drop)
+        *self.known() = Some(known);
+        Ok(placed)
     }
 
     /// Finds the service threads, and binds those that are not in their place; gives all.
@@ -122,13 +162,58 @@ impl Places<'_> {
         let service = service_threads(control, known)?;
         let pid = known.pid;
         let threads: Vec<Thread> = service.iter().map(|tid| (pid, *tid)).collect();
-        let bound = self.rights.bind_living(&threads, self.service);
+        let bound = self.rights.bind_living(&threads, &self.service);
         bound.map_err(|cause| failed("place the server's threads", cause))?;
         Ok(service)
     }
+}
 
-    fn bind(&self, backend: Backend, cpus: &CpuSet) -> Result<(), String> {
-        self.rights.bind((backend.pid, backend.tid), cpus)
+impl Host<MariadbConnection> for Placing {
+    fn standing(
+        &self,
+        control: &mut MariadbConnection,
+        threads: Result<Threads, String>,
+    ) -> Result<Standing, EngineError> {
+        let mut notes = self.notes.clone();
+        let placed = match &threads {
+            Ok(threads) => match self.refusal(&mut control.conn, threads) {
+                None => self.bind_all(&mut control.conn, threads)?,
+                Some(why) => {
+                    notes.push(Note::not_pinned(why));
+                    Vec::new()
+                }
+            },
+            Err(why) => {
+                notes.push(Note::not_pinned(why));
+                notes.push(
+                    "the server's threads are out of reach: its CPU time is unknown and given as 0".into(),
+                );
+                Vec::new()
+            }
+        };
+        Ok(Standing { placed, notes })
+    }
+
+    /// Binds the service threads that are not in their place. In a server of one treatment only new ones can be, and
+    /// mostly there are none.
+    fn before(&self, control: &mut MariadbConnection) -> Result<(), EngineError> {
+        if let Some(known) = self.known().as_mut()
+            && (self.is_shared || !threads(known.pid).is_subset(&known.threads))
+        {
+            self.bind_service(&mut control.conn, known)?;
+        }
+        match self.flush_at_commit {
+            Some(value) => control.run(
+                "set the durability of commits",
+                &format!("SET GLOBAL innodb_flush_log_at_trx_commit = {value}"),
+            ),
+            None => Ok(()),
+        }
+    }
+
+    fn finish(&self, _: bool) -> Result<(), EngineError> {
+        let server = self.server.lock().unwrap_or_else(PoisonError::into_inner).take();
+        server.map_or(Ok(()), |server| server.finish())
     }
 }
 
@@ -138,16 +223,16 @@ fn service_threads(control: &mut Conn, known: &mut Known) -> Result<Vec<u32>, En
     without_connections(control, &known.threads)
 }
 
-fn entry(name: String, backend: Backend, cpus: &CpuSet) -> Placed {
-    Placed { name, pid: backend.pid, tid: backend.tid, cpus: cpus.clone() }
+fn entry(name: String, (pid, tid): Thread, cpus: &CpuSet) -> Placed {
+    Placed { name, pid, tid, cpus: cpus.clone() }
 }
 
 /// A name for a thread that the server does not name: the kernel's, which before version 11 is that of the whole
 /// process.
-fn kernel_name(backend: Backend) -> String {
-    let name = |tid: u32| fs::read_to_string(format!("/proc/{}/task/{tid}/comm", backend.pid)).ok();
-    match (name(backend.tid), name(backend.pid)) {
-        _ if backend.tid == backend.pid => "main".to_owned(),
+fn kernel_name((pid, tid): Thread) -> String {
+    let name = |tid: u32| fs::read_to_string(format!("/proc/{pid}/task/{tid}/comm")).ok();
+    match (name(tid), name(pid)) {
+        _ if tid == pid => "main".to_owned(),
         (Some(name), process) if process.as_ref() != Some(&name) => name.trim_end().to_owned(),
         _ => "service thread".to_owned(),
     }

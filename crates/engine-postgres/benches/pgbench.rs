@@ -28,7 +28,8 @@ use threadwise_engine::servers::{Ending, Home};
 use threadwise_engine::{EngineError, LoadRequest, SessionRequest, Window, clock};
 use threadwise_engine_postgres::cluster::{self, Cluster, Programs};
 use threadwise_engine_postgres::options::{Managed, SCHEMA};
-use threadwise_engine_postgres::workload::{self, Treatment};
+use threadwise_engine_postgres::{Server, parse_steps};
+use threadwise_engine_sql::{Driver, Objects, Sessions, Treatment};
 use threadwise_machine::CpuSet;
 use threadwise_study::{OptionValue, Options, SessionSlice};
 
@@ -151,14 +152,21 @@ impl Bench<'_> {
             seed: 1,
         };
         let server = self.cluster.server();
-        let suffix = format!("{:?}{}", self.way, self.clients).to_lowercase();
-        workload::load(&mut server.connect("bench")?, server, &load, &suffix)?;
-        let treatment = Treatment::start(server, &load, &suffix, true)?;
+        let suffix = format!("_{:?}{}", self.way, self.clients).to_lowercase();
+        let workload = parse_steps(&load)?;
+        threadwise_engine_sql::load(
+            server,
+            &mut Driver::connect(server, "bench")?,
+            &workload,
+            &load,
+            &suffix,
+        )?;
+        let objects = workload.objects(load.sessions, &suffix, &Objects::default());
+        let treatment = Treatment::start(server.clone(), workload, &load, &suffix, true)?;
         let pairs = std::thread::scope(|scope| {
             let crew = (0..self.clients).map(|session| member(scope, &treatment, &load, session)).collect();
             self.pairs(&treatment, crew, &suffix)
         })?;
-        let objects = workload::objects(&load, &suffix)?;
         drop(treatment);
         let sql = format!(
             "DROP TABLE {SCHEMA}.{}; DROP PROCEDURE {SCHEMA}.{}",
@@ -172,7 +180,7 @@ impl Bench<'_> {
     /// left out: repeating pgbench alone would choose calm moments for it.
     fn pairs(
         &self,
-        treatment: &Treatment,
+        treatment: &Treatment<Server>,
         crew: Vec<Member>,
         suffix: &str,
     ) -> Result<Vec<[Arm; 2]>, Failure> {
@@ -210,7 +218,7 @@ impl Bench<'_> {
     }
 
     /// A slice, measured as in a worker.
-    fn ours(&self, treatment: &Treatment, crew: &[Member]) -> Result<Arm, Failure> {
+    fn ours(&self, treatment: &Treatment<Server>, crew: &[Member]) -> Result<Arm, Failure> {
         treatment.before()?;
         let start_ns = clock::monotonic_ns() + CALL_LEAD.as_nanos() as u64;
         let window = Window {
@@ -237,8 +245,8 @@ impl Bench<'_> {
     fn one_call(&self, suffix: &str, number: u64) -> Result<Option<Arm>, Failure> {
         let script = format!(
             "SELECT clock_timestamp() < to_timestamp(:start) AS in_time \\gset\n\
-             CALL {SCHEMA}.rows_{suffix}_work(to_timestamp(:start), to_timestamp(:stop), 9223372036854775807, \
-             100 + :client_id, 1, (100 + :client_id) * 10000000000 + :first, 0, 0, 0, NULL, 0, 0) \\gset\n\
+             CALL {SCHEMA}.insert_rows{suffix}(100 + :client_id, (100 + :client_id) * 10000000000 + :first, 1, 1, \
+             (:start * 1000000)::bigint, (:stop * 1000000)::bigint, 0) \\gset\n\
              INSERT INTO {SCHEMA}.results VALUES (:steps, :in_time)\n"
         );
         let mut client = self.cluster.server().connect("bench")?;
@@ -265,8 +273,8 @@ impl Bench<'_> {
     fn call_per_transaction(&self, suffix: &str, number: u64) -> Result<Arm, Failure> {
         let script = format!(
             "\\set n :n + {ROWS_PER_TX}\n\
-             CALL {SCHEMA}.rows_{suffix}_work('-infinity', 'infinity', {ROWS_PER_TX}, 100 + :client_id, 1, \
-             (100 + :client_id) * 10000000000 + :n, 0, 0, 0, NULL, 0, 0);\n"
+             CALL {SCHEMA}.insert_rows{suffix}(100 + :client_id, (100 + :client_id) * 10000000000 + :n, 1, 1, 0, \
+             9000000000000000, {ROWS_PER_TX});\n"
         );
         let variables = [("n", (number * 1_000_000).to_string())];
         let (output, client_cpu_s) = self.run(&script, &variables, &["-T", &TRANSACTIONS_S.to_string()])?;
@@ -338,7 +346,7 @@ struct Member {
 /// Opens a session on a new thread, which first sends an empty slice.
 fn member<'a>(
     scope: &'a Scope<'a, '_>,
-    treatment: &'a Treatment,
+    treatment: &'a Treatment<Server>,
     load: &LoadRequest,
     session: u32,
 ) -> Member {

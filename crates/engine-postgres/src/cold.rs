@@ -19,14 +19,15 @@ use threadwise_engine::{
     EngineError, LoadRequest, Loaded, Placed, Running, Session, SessionRequest, Standing, StartRequest,
     Window,
 };
+use threadwise_engine_sql::Started;
 use threadwise_study::{Counters, Note, SessionSlice};
 
 use crate::cluster::{Cluster, Programs};
 use crate::error::{failed, refuse};
 use crate::loading::load_shared;
 use crate::placing::expect_in_place;
-use crate::running::AtWork;
-use crate::workload::{QuerySession, lock};
+use crate::running::{OnServer, start_queries};
+use crate::workload::{Queries, QuerySession, Work, lock};
 
 /// File beside the data directory whose lock gives the turn.
 const TURN_FILE: &str = "turn";
@@ -60,7 +61,7 @@ pub struct Cold {
 /// A server for one query.
 struct Live {
     // Dropped before the turn: the server has ended when other workers may start theirs.
-    at_work: AtWork,
+    at_work: Started<Queries, OnServer>,
     placed: Vec<Placed>,
     _turn: File,
 }
@@ -194,10 +195,13 @@ impl Cold {
         let process = Cluster::start(&self.programs, &self.home)?;
         let server = process.server().clone();
         let ours = TreatmentServer { process, discard: false };
-        let at_work = AtWork::start(&server, &self.request, &self.suffix, Some(ours), true)?;
+        let workload = Work::parse(&self.request.load)?;
+        let at_work = start_queries(&server, &self.request, workload, &self.suffix, Some(ours), true)?;
         let (load, seed) = (self.request.load.clone(), self.request.seed);
         let cpus = self.request.sessions[0].clone();
-        let stream = at_work.open_stream(&SessionRequest { load, session: 0, sessions: 1, cpus, seed })?;
+        let request = SessionRequest { load, session: 0, sessions: 1, cpus, seed };
+        let stream = at_work.sessions.open_stream(&request)?;
+        at_work.place(&request)?;
         *lock(&self.seat) = Some(stream);
         let placed = at_work.standing()?.placed;
         *lock(&self.live) = Some(Live { at_work, placed, _turn: turn });

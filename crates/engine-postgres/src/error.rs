@@ -4,6 +4,7 @@
 use postgres::error::SqlState;
 use std::error::Error as _;
 use threadwise_engine::EngineError;
+use threadwise_engine::workloads::transaction::Statement;
 
 /// Name of the engine.
 pub const ENGINE: &str = "postgres";
@@ -58,6 +59,18 @@ fn advice(code: &SqlState) -> Option<&'static str> {
         (SqlState::CRASH_SHUTDOWN, "a process of the server crashed: its log says which"),
     ];
     known.into_iter().find(|(known, _)| *known == code).map(|(_, advice)| advice)
+}
+
+/// An error of a statement of the file.
+pub(crate) fn explain(statement: &Statement, cause: &postgres::Error) -> EngineError {
+    let action = format!("execute line {}", statement.line);
+    match cause.code() {
+        Some(code) if *code == SqlState::READ_ONLY_SQL_TRANSACTION => {
+            let words = cause.as_db_error().map_or("it writes", |error| error.message());
+            failed(action, format!("{words}; --may-write DATABASE lets transactions write"))
+        }
+        _ => failed(action, server_message(cause)),
+    }
 }
 
 /// Messages of servers may span lines.

@@ -4,21 +4,25 @@
 //! filled once for each combination of workload options, copied for every treatment, and started as a child
 //! of the treatment's worker, whose logical CPUs and memory policy it inherits; or started once for the
 //! study (`restart=study`), or for each query (`cache=cold`, see `cold`). The user's server (`--engine
-//! postgres://…`) is used as it is: threadwise's objects are in a schema of their own, see `schema`; its
-//! processes are bound if possible, and their masks restored, see `placing`. `workload` has the sessions' work.
+//! postgres://…`) is used as it is: threadwise's objects are in a schema of their own; its processes are bound if
+//! possible, and their masks restored, see `placing`. `driver` has what the workloads of steps need, `workload` those of
+//! queries.
 
 pub mod cluster;
 mod cold;
 pub mod connect;
+mod connection;
+mod dialect;
+mod driver;
 pub mod error;
-mod keeper;
-mod limits;
 mod loading;
+mod observe;
 pub mod options;
 pub mod placing;
 mod running;
-pub mod schema;
-pub mod workload;
+mod steps;
+mod transaction;
+mod workload;
 
 use std::path::Path;
 use threadwise_engine::connections::Limit;
@@ -28,6 +32,7 @@ use threadwise_engine::{
     Address, DURABLE_COMMITS, Engine, EngineError, Keeper, KnownBy, LoadRequest, Loaded, Point, Running,
     StartRequest,
 };
+use threadwise_engine_sql::{Connection, Driver, KeptSchema, limits, make_schema};
 use threadwise_process::room::server_memory_bytes;
 use threadwise_study::engine::Properties;
 use threadwise_study::{Options, Workload};
@@ -35,9 +40,12 @@ use threadwise_study::{Options, Workload};
 use cluster::{Cluster, Programs};
 pub use connect::Server;
 use connect::{Environment, Target};
+pub use connection::PostgresConnection;
 use loading::{load_shared, suffix};
 use options::{Choice, External, Managed, SCHEMA};
-use running::AtWork;
+pub use steps::parse as parse_steps;
+#[doc(hidden)]
+pub use workload::canonical_plan;
 
 /// The engine.
 #[derive(Debug, Clone, Copy)]
@@ -60,7 +68,7 @@ impl Engine for Postgres {
     }
 
     fn workloads(&self) -> &'static [Workload] {
-        workload::WORKLOADS
+        steps::WORKLOADS
     }
 
     /// A block is 8 KiB unless the server was built otherwise; bytes of TPC-H are those of PostgreSQL 15.
@@ -69,7 +77,7 @@ impl Engine for Postgres {
             block_bytes: 8192,
             dialect: Some(error::ENGINE.to_owned()),
             holds_plans: true,
-            row_bytes: workload::ROW_BYTES,
+            row_bytes: dialect::ROW_BYTES,
             tpch_bytes: 1_830_000_000,
             ..Properties::default()
         }
@@ -103,7 +111,11 @@ impl Engine for Postgres {
     fn limits(&self, engine_options: &Options) -> Result<Vec<Limit>, EngineError> {
         match Choice::parse(engine_options)? {
             Choice::Managed(_) => Ok(Vec::new()),
-            Choice::External(external) => limits::ask(&reach(&external)?),
+            Choice::External(external) => {
+                let mut connection = Driver::connect(&reach(&external)?, "threadwise limits")?;
+                let rows = connection.rows("count its connections", include_str!("sql/limits.sql"), &[])?;
+                Ok(limits(&rows))
+            }
         }
     }
 
@@ -122,7 +134,7 @@ impl Engine for Postgres {
             Choice::Managed(_) => Ok(None),
             // The user's statements make nothing that would have to be kept apart or dropped.
             Choice::External(_) if workload::needs_users(&request.workload) => Ok(None),
-            Choice::External(external) => Ok(Some(Box::new(keeper::External::claim(reach(&external)?)?))),
+            Choice::External(external) => Ok(Some(Box::new(KeptSchema::make(reach(&external)?)?))),
         }
     }
 
@@ -131,7 +143,7 @@ impl Engine for Postgres {
             Choice::Managed(managed) if managed.study => load_study(request, &managed),
             Choice::Managed(managed) => load_template(request, &managed),
             Choice::External(external) if workload::needs_users(&request.workload) => {
-                workload::transaction::load(&reach(&external)?, request)
+                workload::load(&reach(&external)?, request, "")
             }
             Choice::External(external) => load_shared(&reach(&external)?, request, false),
         }
@@ -148,15 +160,15 @@ impl Engine for Postgres {
             Choice::Managed(managed) if managed.study => {
                 expect_alike(load, &study_home(load))?;
                 let server = study_server(load)?;
-                Box::new(AtWork::start(&server, request, &suffix(load, true)?, None, true)?)
+                running::start(&server, request, &suffix(load, true)?, None, true)?
             }
             Choice::Managed(managed) => {
                 let ours = start_copy(load, &managed)?;
                 let server = ours.process.server().clone();
-                Box::new(AtWork::start(&server, request, "", Some(ours), true)?)
+                running::start(&server, request, "", Some(ours), true)?
             }
             Choice::External(external) => {
-                Box::new(AtWork::start(&reach(&external)?, request, &suffix(load, false)?, None, false)?)
+                running::start(&reach(&external)?, request, &suffix(load, false)?, None, false)?
             }
         })
     }
@@ -271,7 +283,7 @@ fn keep_study(
     let cluster = Cluster::start(&programs, &home)?;
     let server = cluster.server().clone();
     let kept = StudyServer::new(cluster);
-    schema::claim(&mut server.connect("threadwise keeper")?, server.schema(), &server.place())?;
+    make_schema(&server, &mut Driver::connect(&server, "threadwise keeper")?)?;
     if !is_cold {
         return Ok(kept);
     }
@@ -305,7 +317,8 @@ fn load_template(request: &LoadRequest, managed: &Managed) -> Result<Loaded, Eng
         let mut client = server.connect("threadwise loader")?;
         let sql = format!("CREATE SCHEMA {SCHEMA}");
         client.batch_execute(&sql).map_err(|cause| error::query("create its schema", &cause))?;
-        workload::load(&mut client, server, request, "")
+        drop(client);
+        workload::load(server, request, "")
     })
 }
 

@@ -3,7 +3,7 @@
 use threadwise_engine::{EngineError, LoadRequest, Loaded, servers};
 
 use crate::connect::Server;
-use crate::{schema, workload};
+use crate::workload;
 
 /// The suffix of object names that keeps treatments apart in one database. Data with its own schema has none in a
 /// server that is not `ours`.
@@ -14,9 +14,10 @@ pub(crate) fn suffix(load: &LoadRequest, ours: bool) -> Result<String, EngineErr
     }
 }
 
+/// Makes the data beside that of other treatments, or finds it.
+///
+/// # Errors
+/// An error of the server, or data that is not as required.
 pub(crate) fn load_shared(server: &Server, request: &LoadRequest, ours: bool) -> Result<Loaded, EngineError> {
-    let suffix = suffix(request, ours)?;
-    let mut client = server.connect("threadwise loader")?;
-    schema::record(&mut client, server.schema(), &workload::objects(request, &suffix)?)?;
-    workload::load(&mut client, server, request, &suffix)
+    workload::load_shared(server, request, &suffix(request, ours)?)
 }

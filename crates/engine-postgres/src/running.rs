@@ -1,91 +1,114 @@
-//! A server, started for one treatment: `workload::Treatment` does the workload's part, this module starts, places,
-//! and stops.
+//! The server of a treatment: where its processes are, and who ends it.
 
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
-use threadwise_engine::servers::TreatmentServer;
-use threadwise_engine::{
-    EngineError, Placed, Running, Session, SessionRequest, Standing, StartRequest, Window,
-};
+use std::sync::{Mutex, OnceLock, PoisonError};
+use threadwise_engine::servers::{Thread, TreatmentServer};
+use threadwise_engine::{EngineError, LoadRequest, Placed, Running, Standing, StartRequest};
+use threadwise_engine_sql::{Host, Started, Threads, Treatment};
 use threadwise_machine::CpuSet;
-use threadwise_study::{Counters, Note, SessionSlice};
+use threadwise_study::Note;
 
 use crate::cluster::Programs;
 use crate::connect::Server;
-use crate::error::failed;
 use crate::placing::{POSTMASTER, Placing};
-use crate::workload::{QuerySession, Treatment};
+use crate::workload::{Queries, Work};
 
-/// A started treatment.
-pub struct AtWork {
-    // Before the server, so that its connections are closed first.
-    treatment: Treatment,
+/// A server, and where its processes are placed for a treatment.
+pub(crate) struct OnServer {
     placing: Placing,
-    service: CpuSet,
+    /// Logical CPUs of each session, of all of them together, and of service processes.
     sessions: Vec<CpuSet>,
-    /// The logical CPUs of all sessions together.
     placement: CpuSet,
+    service: CpuSet,
+    /// Whether parallel workers may work for the sessions.
+    is_parallel: bool,
     notes: Vec<Note>,
     /// The server's service processes, once the sessions are open.
     services: OnceLock<Vec<(String, u32)>>,
-    treatment_server: Mutex<Option<TreatmentServer<Programs>>>,
+    /// The server of this treatment alone; `None` if others use it, too.
+    server: Mutex<Option<TreatmentServer<Programs>>>,
+    /// Whether service processes are shared with treatments that place them elsewhere.
+    is_shared: bool,
 }
 
-impl AtWork {
-    /// Opens the workload on a server. `treatment_server` is one for this treatment alone, `ours` one that threadwise
-    /// started. Without `treatment_server` a note says that its memory was placed earlier.
-    ///
-    /// # Errors
-    /// An error of the server.
-    pub fn start(
+/// Starts a treatment of any workload on a server. `alone` is one for this treatment, `ours` one that threadwise started.
+/// Without `alone` a note says that its memory was placed earlier.
+///
+/// # Errors
+/// An error of the server; or its parallel workers would be elsewhere.
+pub(crate) fn start(
+    server: &Server,
+    request: &StartRequest,
+    suffix: &str,
+    alone: Option<TreatmentServer<Programs>>,
+    ours: bool,
+) -> Result<Box<dyn Running>, EngineError> {
+    match Work::parse(&request.load)? {
+        Work::Steps(workload) => {
+            let is_fresh = alone.as_ref().is_some_and(|started| started.discard);
+            let load: &LoadRequest = &request.load;
+            let sessions = Treatment::start(server.clone(), workload, load, suffix, is_fresh)?;
+            let host = OnServer::new(server, request, alone, ours, false)?;
+            Ok(Box::new(Started { sessions, host }))
+        }
+        workload => Ok(Box::new(start_queries(server, request, workload, suffix, alone, ours)?)),
+    }
+}
+
+/// Starts a treatment of queries.
+///
+/// # Errors
+/// As [`start`].
+pub(crate) fn start_queries(
+    server: &Server,
+    request: &StartRequest,
+    workload: Work,
+    suffix: &str,
+    alone: Option<TreatmentServer<Programs>>,
+    ours: bool,
+) -> Result<Started<Queries, OnServer>, EngineError> {
+    let sessions = Queries::start(server, &request.load, workload, suffix)?.placed_on(&placement(request));
+    let host = OnServer::new(server, request, alone, ours, sessions.is_parallel())?;
+    Ok(Started { sessions, host })
+}
+
+/// All logical CPUs of the sessions.
+fn placement(request: &StartRequest) -> CpuSet {
+    request.sessions.iter().fold(CpuSet::new(), |all, cpus| all.union(cpus))
+}
+
+impl OnServer {
+    fn new(
         server: &Server,
         request: &StartRequest,
-        suffix: &str,
-        treatment_server: Option<TreatmentServer<Programs>>,
+        alone: Option<TreatmentServer<Programs>>,
         ours: bool,
+        is_parallel: bool,
     ) -> Result<Self, EngineError> {
-        let fresh = treatment_server.as_ref().is_some_and(|started| started.discard);
-        let placement = request.sessions.iter().fold(CpuSet::new(), |all, cpus| all.union(cpus));
-        let treatment = Treatment::start(server, &request.load, suffix, fresh)?.placed_on(&placement);
-        let placing = Placing::of(server, ours, request.journal.as_ref());
-        if treatment.is_parallel() && !ours {
+        let (placement, placing) = (placement(request), Placing::of(server, ours, request.journal.as_ref()));
+        if is_parallel && !ours {
             placing.expect_workers_in(&placement)?;
         }
-        let mut notes = Vec::new();
-        let earlier = match (&treatment_server, ours) {
+        let earlier = match (&alone, ours) {
             (Some(_), _) => None,
             (None, true) => Some("one server for the study (restart=study)"),
             (None, false) => Some("the server was running before"),
         };
-        notes.extend(earlier.map(Note::memory_placed_earlier));
-        if let Some(why) = placing.refusal() {
-            notes.push(Note::not_pinned(why));
+        let mut notes: Vec<Note> = earlier.map(Note::memory_placed_earlier).into_iter().collect();
+        notes.extend(placing.refusal().map(Note::not_pinned));
+        if !server.is_local() {
+            notes.push("CPU time of the server's processes is unknown and given as 0".into());
         }
-        let sessions = request.sessions.clone();
-        let (service, services, treatment_server) =
-            (request.service.clone(), OnceLock::new(), Mutex::new(treatment_server));
-        Ok(Self { treatment, placing, service, sessions, placement, notes, services, treatment_server })
-    }
-
-    /// Opens a session of queries for the calling thread.
-    ///
-    /// # Errors
-    /// An error of the server, or its process cannot be bound.
-    pub(crate) fn open_stream(&self, request: &SessionRequest) -> Result<QuerySession, EngineError> {
-        let stream = self.treatment.open_stream(request)?;
-        self.bind_session(request)?;
-        Ok(stream)
-    }
-
-    /// Binds the server's process of a session.
-    fn bind_session(&self, request: &SessionRequest) -> Result<(), EngineError> {
-        if let Some(backend) = self.treatment.backends().iter().find(|one| one.session == request.session) {
-            self.placing.bind(&session_name(backend.session), backend.pid, &request.cpus)?;
-        }
-        Ok(())
-    }
-
-    fn treatment_server(&self) -> MutexGuard<'_, Option<TreatmentServer<Programs>>> {
-        self.treatment_server.lock().unwrap_or_else(PoisonError::into_inner)
+        Ok(Self {
+            placing,
+            sessions: request.sessions.clone(),
+            placement,
+            service: request.service.clone(),
+            is_parallel,
+            notes,
+            services: OnceLock::new(),
+            is_shared: alone.is_none(),
+            server: Mutex::new(alone),
+        })
     }
 
     fn services(&self) -> &[(String, u32)] {
@@ -96,7 +119,7 @@ impl AtWork {
     /// this treatment places them only for its slices, and workers of other treatments, which begin at the same time,
     /// would move them before the mask is read back.
     fn place_services(&self) -> Result<Vec<Placed>, EngineError> {
-        if !self.shares_services() {
+        if !self.is_shared {
             return self.bind_services();
         }
         let unbound = |(name, pid): &(String, u32)| Placed {
@@ -110,76 +133,51 @@ impl AtWork {
 
     /// Parallel workers inherit the postmaster's logical CPUs, which are then those of the sessions.
     fn bind_services(&self) -> Result<Vec<Placed>, EngineError> {
-        let (parents, others): (Vec<_>, Vec<_>) = self
-            .services()
-            .iter()
-            .cloned()
-            .partition(|(name, _)| name == POSTMASTER && self.treatment.is_parallel());
+        let is_parent = |(name, _): &(String, u32)| name == POSTMASTER && self.is_parallel;
+        let (parents, others): (Vec<_>, Vec<_>) = self.services().iter().cloned().partition(is_parent);
         let mut placed = self.placing.bind_services(&others, &self.service)?;
         placed.extend(self.placing.bind_services(&parents, &self.placement)?);
         Ok(placed)
     }
-
-    /// Whether service processes are shared with treatments that place them elsewhere.
-    fn shares_services(&self) -> bool {
-        self.treatment_server().is_none()
-    }
 }
 
-impl Running for AtWork {
-    fn open(&self, request: &SessionRequest) -> Result<Box<dyn Session>, EngineError> {
-        let session = self.treatment.open(request)?;
-        // Before it warms up, since memory is placed where it is first touched.
-        self.bind_session(request)?;
-        Ok(session)
+impl<C> Host<C> for OnServer {
+    fn opened(&self, session: u32, (pid, _): Thread, cpus: &CpuSet) -> Result<(), EngineError> {
+        self.placing.bind(&session_name(session), pid, cpus).map(drop)
     }
 
-    fn standing(&self) -> Result<Standing, EngineError> {
+    fn standing(&self, _: &mut C, threads: Result<Threads, String>) -> Result<Standing, EngineError> {
         let mut placed = Vec::new();
-        let backends = self.treatment.backends();
-        for (backend, cpus) in backends.iter().zip(&self.sessions) {
-            placed.push(self.placing.bind(&session_name(backend.session), backend.pid, cpus)?);
-        }
-        if backends.len() != self.sessions.len() {
-            let why = format!("{} sessions have {} server processes", self.sessions.len(), backends.len());
-            return Err(failed("place the sessions", why));
-        }
-        if self.placing.refusal().is_none() {
+        // Otherwise its processes may not be on this machine.
+        if let (Ok(threads), None) = (threads, self.placing.refusal()) {
+            for ((session, (pid, _)), cpus) in threads.sessions.iter().zip(&self.sessions) {
+                placed.push(self.placing.bind(&session_name(*session), *pid, cpus)?);
+            }
             placed.extend(self.place_services()?);
-            placed.push(self.placing.bind("control", self.treatment.control_pid(), &self.service)?);
-        } else {
-            // Its processes may not be on this machine.
-            placed.clear();
+            if let Some((pid, _)) = threads.control {
+                placed.push(self.placing.bind("control", pid, &self.service)?);
+            }
         }
-        let notes =
-            self.notes.iter().cloned().chain(self.treatment.notes().into_iter().map(Note::from)).collect();
-        Ok(Standing { placed, notes })
+        Ok(Standing { placed, notes: self.notes.clone() })
     }
 
-    fn before(&self) -> Result<(), EngineError> {
-        if self.shares_services() {
+    fn before(&self, _: &mut C) -> Result<(), EngineError> {
+        if self.is_shared {
             self.bind_services()?;
         }
-        self.treatment.before()
+        Ok(())
     }
 
-    fn during(&self, window: &Window) -> Result<(), EngineError> {
-        self.treatment.during(window)
-    }
-
-    fn after(&self, sessions: &mut [SessionSlice]) -> Result<Counters, EngineError> {
-        let counters = self.treatment.after(sessions)?;
-        if self.treatment.is_parallel() {
-            self.placing.expect_workers_in(&self.placement)?;
+    fn after(&self) -> Result<(), EngineError> {
+        match self.is_parallel {
+            true => self.placing.expect_workers_in(&self.placement),
+            false => Ok(()),
         }
-        Ok(counters)
     }
 
-    fn finish(&self) -> Result<(), EngineError> {
-        let checked = self.treatment.finish();
-        let server = self.treatment_server().take();
-        let stopped = server.map_or(Ok(()), TreatmentServer::finish);
-        checked.and(stopped)
+    fn finish(&self, _: bool) -> Result<(), EngineError> {
+        let server = self.server.lock().unwrap_or_else(PoisonError::into_inner).take();
+        server.map_or(Ok(()), TreatmentServer::finish)
     }
 }
 

@@ -111,7 +111,7 @@ impl Engine for Sqlserver {
     fn check(&self, request: &LoadRequest) -> Result<(), EngineError> {
         match request.workload {
             Workload::Tpch => tpch_options::parse(request).map(drop)?,
-            _ => work::Work::parse(request).map(drop)?,
+            _ => work::parse(request).map(drop)?,
         }
         url::parse(&options::parse(&request.engine_options)?.url).map(drop)
     }

@@ -18,7 +18,9 @@ fn what_the_server_has_not_is_refused_by_name() {
         (&[("storage", "ram")], "storage", "disk, memory-optimised"),
         (&[("storage", "memory-optimised"), ("buckets", "0")], "buckets", "from 1"),
     ] {
-        let message = Inserts::parse(&options(pairs)).unwrap_err().to_string();
+        let options = options(pairs);
+        let spec = Insert::parse(&options, &MORE).unwrap();
+        let message = buckets(&spec, &options, Loop::Server).unwrap_err().to_string();
         assert!(message.contains(&format!("'{option}'")) && message.contains(part), "{message}");
     }
 }

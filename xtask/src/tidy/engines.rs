@@ -7,8 +7,8 @@ use super::Violation;
 use super::source::{SourceFile, line_of};
 use std::collections::BTreeSet;
 
-/// Names that are also ordinary words or names of workloads.
-const PLAIN_WORDS: [&str; 2] = ["command", "simulated"];
+/// Names that are also ordinary words or names of workloads; `engine-sql` is no engine.
+const PLAIN_WORDS: [&str; 3] = ["command", "simulated", "sql"];
 
 /// Places that name engines on purpose, beside files and folders of their own name.
 const NAMED: [(&str, &str); 8] = [

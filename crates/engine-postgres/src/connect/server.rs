@@ -129,6 +129,11 @@ impl Server {
         self.0.target.place()
     }
 
+    /// The account used.
+    pub fn user(&self) -> &str {
+        &self.0.target.user
+    }
+
     /// The database's name.
     pub fn database(&self) -> &str {
         &self.0.target.database

@@ -1,72 +1,48 @@
-//! The workloads on PostgreSQL: `logical-io`, `insert`, `parallel-scan`, `tpch` and `transaction`, one folder each:
-//! SQL, data, sessions.
-//!
-//! A session's loop runs in a procedure of the server that commits every 10 to 100 ms or at each
-//! transaction (`loop=server`), or in the client (`loop=client`). A procedure's values for its whole
-//! call (counters, CPU time, switches) are scaled to the work inside the window: `backend::Part`.
+//! The workloads on PostgreSQL: those of steps, which `engine-sql` has for all servers, and those of queries,
+//! `parallel-scan` and `tpch`, one folder each: SQL, data, sessions.
 
-mod backend;
-pub mod clock;
-mod insert;
-mod logical_io;
 mod parallel_scan;
-mod shared;
-mod sql;
-pub mod stats;
-mod tables;
+pub(crate) mod shared;
+pub(crate) mod sql;
+pub(crate) mod stats;
 mod tpch;
-pub(crate) mod transaction;
 mod treatment;
-pub mod waits;
+pub(crate) mod waits;
 
-use postgres::Client;
-use threadwise_engine::workloads::options::no_workload;
-use threadwise_engine::workloads::transaction::Transaction;
 use threadwise_engine::{EngineError, LoadRequest, Loaded};
+use threadwise_engine_sql::{Objects, Spec, Work as Steps};
 use threadwise_study::Workload;
 
-use crate::Server;
-pub(crate) use insert::ROW_BYTES;
+use crate::{Server, steps, transaction};
 pub(crate) use parallel_scan::not_ours;
 pub(crate) use shared::{lock, setting};
-use tables::procedure;
 pub(crate) use tpch::QuerySession;
 #[doc(hidden)]
 pub use tpch::canonical_plan;
-pub use treatment::{Backend, Treatment};
-
-/// Workloads of this engine.
-pub const WORKLOADS: &[Workload] =
-    &[Workload::LogicalIo, Workload::Insert, Workload::ParallelScan, Workload::Tpch, Workload::Transaction];
-
-/// Objects that `load` makes in the schema.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Objects {
-    /// Tables, without schema; indexes go with them.
-    pub tables: Vec<String>,
-    /// Procedures, without schema; the names are not overloaded.
-    pub procedures: Vec<String>,
-}
+pub(crate) use treatment::Queries;
 
 /// One of the workloads with its options.
 #[derive(Debug, Clone, PartialEq)]
-enum Work {
-    LogicalIo(logical_io::Work),
-    Insert(insert::Work),
+pub(crate) enum Work {
+    /// Steps, one after another.
+    Steps(Steps),
+    /// Scans by parallel workers.
     ParallelScan(parallel_scan::Work),
+    /// The queries of TPC-H.
     Tpch(tpch::Work),
-    Transaction(Transaction),
 }
 
 impl Work {
-    fn parse(load: &LoadRequest) -> Result<Self, EngineError> {
+    /// Reads and checks the options.
+    ///
+    /// # Errors
+    /// The first unknown or impossible option.
+    pub(crate) fn parse(load: &LoadRequest) -> Result<Self, EngineError> {
         match &load.workload {
-            Workload::LogicalIo => Ok(Self::LogicalIo(logical_io::Work::parse(load)?)),
-            Workload::Insert => Ok(Self::Insert(insert::Work::parse(load)?)),
             Workload::ParallelScan => Ok(Self::ParallelScan(parallel_scan::Work::parse(load)?)),
             Workload::Tpch => Ok(Self::Tpch(tpch::Work::parse(load)?)),
-            Workload::Transaction => Ok(Self::Transaction(transaction::parse(load)?)),
-            other => Err(no_workload("postgres", other, WORKLOADS)),
+            Workload::Transaction => Ok(Self::Steps(Steps::transaction(transaction::parse(load)?))),
+            _ => steps::parse(load).map(Self::Steps),
         }
     }
 }
@@ -75,13 +51,8 @@ impl Work {
 ///
 /// # Errors
 /// The first unknown or impossible option.
-pub fn check(load: &LoadRequest) -> Result<(), EngineError> {
-    if load.sessions == 0 {
-        return Err(EngineError::Option {
-            option: "sessions".into(),
-            why: "0 sessions; at least 1 is needed".into(),
-        });
-    }
+pub(crate) fn check(load: &LoadRequest) -> Result<(), EngineError> {
+    threadwise_engine_sql::some_sessions(load)?;
     Work::parse(load).map(drop)
 }
 
@@ -89,7 +60,7 @@ pub fn check(load: &LoadRequest) -> Result<(), EngineError> {
 ///
 /// # Errors
 /// Both names.
-pub fn expect_database(load: &LoadRequest, database: &str) -> Result<(), EngineError> {
+pub(crate) fn expect_database(load: &LoadRequest, database: &str) -> Result<(), EngineError> {
     match needs_users(&load.workload) {
         true => transaction::parse(load)?.expect_database(database),
         false => Ok(()),
@@ -100,13 +71,11 @@ pub fn expect_database(load: &LoadRequest, database: &str) -> Result<(), EngineE
 ///
 /// # Errors
 /// The first unknown or impossible option.
-pub fn data_bytes(load: &LoadRequest) -> Result<u64, EngineError> {
+pub(crate) fn data_bytes(load: &LoadRequest) -> Result<u64, EngineError> {
     Ok(match Work::parse(load)? {
-        Work::LogicalIo(workload) => workload.data_bytes(load.sessions),
-        Work::Insert(workload) => workload.data_bytes(load.sessions),
+        Work::Steps(workload) => steps::data_bytes(&workload, load.sessions),
         Work::ParallelScan(workload) => workload.pool_bytes(),
         Work::Tpch(workload) => workload.data_bytes(),
-        Work::Transaction(_) => 0,
     })
 }
 
@@ -114,11 +83,10 @@ pub fn data_bytes(load: &LoadRequest) -> Result<u64, EngineError> {
 ///
 /// # Errors
 /// The first unknown or impossible option.
-pub fn changes_data(load: &LoadRequest) -> Result<bool, EngineError> {
+pub(crate) fn changes_data(load: &LoadRequest) -> Result<bool, EngineError> {
     Ok(match Work::parse(load)? {
-        Work::LogicalIo(workload) => workload.io.updates(),
-        Work::Insert(_) => true,
-        Work::ParallelScan(_) | Work::Tpch(_) | Work::Transaction(_) => false,
+        Work::Steps(workload) => workload.changes_data(),
+        Work::ParallelScan(_) | Work::Tpch(_) => false,
     })
 }
 
@@ -126,23 +94,23 @@ pub fn changes_data(load: &LoadRequest) -> Result<bool, EngineError> {
 ///
 /// # Errors
 /// The first unknown or impossible option.
-pub fn needs_fresh_copy(load: &LoadRequest) -> Result<bool, EngineError> {
-    Ok(matches!(Work::parse(load)?, Work::Insert(_)))
+pub(crate) fn needs_fresh_copy(load: &LoadRequest) -> Result<bool, EngineError> {
+    Ok(matches!(Work::parse(load)?, Work::Steps(Steps { spec: Spec::Insert(_), .. })))
 }
 
 /// Whether it is a workload that shares one server, which is never copied: no run changes its data, and that of `tpch`
 /// is large.
-pub fn shares_server(workload: &Workload) -> bool {
+pub(crate) fn shares_server(workload: &Workload) -> bool {
     [Workload::ParallelScan, Workload::Tpch].contains(workload)
 }
 
 /// Whether it runs on private servers alone.
-pub fn needs_ours(workload: &Workload) -> bool {
+pub(crate) fn needs_ours(workload: &Workload) -> bool {
     *workload == Workload::ParallelScan
 }
 
 /// Whether it runs on the user's own data alone, and makes nothing in their server.
-pub fn needs_users(workload: &Workload) -> bool {
+pub(crate) fn needs_users(workload: &Workload) -> bool {
     *workload == Workload::Transaction
 }
 
@@ -150,7 +118,7 @@ pub fn needs_users(workload: &Workload) -> bool {
 ///
 /// # Errors
 /// The first unknown or impossible option.
-pub fn is_cold(load: &LoadRequest) -> Result<bool, EngineError> {
+pub(crate) fn is_cold(load: &LoadRequest) -> Result<bool, EngineError> {
     Ok(matches!(Work::parse(load)?, Work::Tpch(workload) if workload.is_cold()))
 }
 
@@ -158,11 +126,11 @@ pub fn is_cold(load: &LoadRequest) -> Result<bool, EngineError> {
 ///
 /// # Errors
 /// The first unknown or impossible option.
-pub fn data_name(load: &LoadRequest) -> Result<Option<String>, EngineError> {
+pub(crate) fn data_name(load: &LoadRequest) -> Result<Option<String>, EngineError> {
     Ok(match Work::parse(load)? {
         Work::ParallelScan(workload) => Some(workload.suffix()),
         Work::Tpch(workload) => Some(workload.suffix()),
-        Work::LogicalIo(_) | Work::Insert(_) | Work::Transaction(_) => None,
+        Work::Steps(_) => None,
     })
 }
 
@@ -171,7 +139,7 @@ pub fn data_name(load: &LoadRequest) -> Result<Option<String>, EngineError> {
 ///
 /// # Errors
 /// The first unknown or impossible option.
-pub fn server_settings(
+pub(crate) fn server_settings(
     load: &LoadRequest,
     memory_bytes: u64,
     major: u32,
@@ -179,44 +147,43 @@ pub fn server_settings(
     Ok(match Work::parse(load)? {
         Work::ParallelScan(workload) => tpch::server_settings(workload.pool_bytes(), memory_bytes, major),
         Work::Tpch(workload) => tpch::server_settings(workload.data_bytes(), memory_bytes, major),
-        Work::LogicalIo(_) | Work::Insert(_) | Work::Transaction(_) => Vec::new(),
+        Work::Steps(_) => Vec::new(),
     })
-}
-
-/// Names of the objects that `load` makes.
-///
-/// # Errors
-/// The first unknown or impossible option.
-pub fn objects(load: &LoadRequest, suffix: &str) -> Result<Objects, EngineError> {
-    let tables = match Work::parse(load)? {
-        Work::LogicalIo(workload) => workload.tables(load.sessions, suffix),
-        Work::Insert(_) => vec![insert::table(suffix)],
-        // A schema of their own goes with the private server; the user's statements make nothing.
-        Work::ParallelScan(_) | Work::Transaction(_) => return Ok(Objects::default()),
-        Work::Tpch(workload) => {
-            let tables = if suffix.is_empty() { workload.tables() } else { Vec::new() };
-            return Ok(Objects { tables, procedures: Vec::new() });
-        }
-    };
-    let procedures = tables.iter().map(|table| procedure(table)).collect();
-    Ok(Objects { tables, procedures })
 }
 
 /// Makes the data of one treatment in the server's schema, which exists, or finds it.
 ///
 /// # Errors
 /// An error of the server, or a table that does not have one row a block.
-pub fn load(
-    control: &mut Client,
+pub(crate) fn load(server: &Server, load: &LoadRequest, suffix: &str) -> Result<Loaded, EngineError> {
+    let mut control = threadwise_engine_sql::Driver::connect(server, "threadwise loader")?;
+    match Work::parse(load)? {
+        Work::Steps(workload) => threadwise_engine_sql::load(server, &mut control, &workload, load, suffix),
+        Work::ParallelScan(workload) => parallel_scan::load(&mut control.client, server, &workload, suffix),
+        Work::Tpch(workload) => tpch::load(&mut control.client, server, load, &workload, suffix),
+    }
+}
+
+/// Makes the data beside that of other treatments, or finds it.
+///
+/// # Errors
+/// As [`load`].
+pub(crate) fn load_shared(
     server: &Server,
-    load: &LoadRequest,
+    request: &LoadRequest,
     suffix: &str,
 ) -> Result<Loaded, EngineError> {
-    match Work::parse(load)? {
-        Work::LogicalIo(workload) => logical_io::load(control, server, load, &workload, suffix),
-        Work::Insert(workload) => insert::load(control, server, load, &workload, suffix),
-        Work::ParallelScan(workload) => parallel_scan::load(control, server, &workload, suffix),
-        Work::Tpch(workload) => tpch::load(control, server, load, &workload, suffix),
-        Work::Transaction(_) => transaction::load(server, load),
+    let mut control = threadwise_engine_sql::Driver::connect(server, "threadwise loader")?;
+    match Work::parse(request)? {
+        Work::Steps(workload) => {
+            return threadwise_engine_sql::load_shared(server, &mut control, &workload, request, suffix);
+        }
+        // In the user's server the tables are in threadwise's schema. In a private one a schema of their own goes with it.
+        Work::Tpch(workload) if suffix.is_empty() => {
+            let objects = Objects { tables: workload.tables(), procedures: Vec::new() };
+            threadwise_engine_sql::announce(server, &mut control, &objects)?;
+        }
+        Work::Tpch(_) | Work::ParallelScan(_) => {}
     }
+    load(server, request, suffix)
 }

@@ -3,12 +3,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
-use threadwise_engine::workloads::insert::RandomKeys;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use threadwise_engine::{EngineError, clock};
+use threadwise_engine_sql::clock::{AskTime, ServerClock};
+use threadwise_engine_sql::{Call, Usage};
+use threadwise_study::SessionSlice;
 
-use super::clock::ServerClock;
 use super::parallel_scan::Scan;
+use crate::dialect::DIALECT;
 use crate::error::{failed, query};
 
 /// First version with `plan_cache_mode`.
@@ -26,26 +28,9 @@ pub(super) struct Shared {
     resting: Mutex<BTreeSet<u32>>,
     /// Signalled when a session is done.
     rested: Condvar,
-    tally: Mutex<Tally>,
     /// Scans of the slice, of `parallel-scan`.
     scans: Mutex<Vec<Scan>>,
     notes: Mutex<BTreeSet<String>>,
-}
-
-/// Rows that sessions inserted, and the sum of their keys modulo the workload's prime.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct Tally {
-    /// Rows.
-    pub(super) rows: i64,
-    /// Sum of `key_check` of their keys.
-    pub(super) key_sum: i64,
-}
-
-impl Tally {
-    /// Sum of both.
-    pub(super) fn plus(self, other: Self) -> Self {
-        Self { rows: self.rows + other.rows, key_sum: self.key_sum + other.key_sum }
-    }
 }
 
 impl Shared {
@@ -55,7 +40,6 @@ impl Shared {
             backends: Mutex::default(),
             resting: Mutex::default(),
             rested: Condvar::new(),
-            tally: Mutex::default(),
             scans: Mutex::default(),
             notes: Mutex::default(),
         }
@@ -110,19 +94,10 @@ impl Shared {
     }
 
     /// Process ids of the sessions that are not done with the slice.
-    pub(super) fn at_work(&self) -> Vec<i32> {
+    pub(super) fn at_work(&self) -> Vec<u32> {
         let resting = lock(&self.resting);
         let at_work = self.backends().into_iter().filter(|(session, _)| !resting.contains(session));
-        at_work.map(|(_, pid)| pid as i32).collect()
-    }
-
-    pub(super) fn add_rows(&self, rows: Tally) {
-        let mut tally = lock(&self.tally);
-        *tally = tally.plus(rows);
-    }
-
-    pub(super) fn tally(&self) -> Tally {
-        *lock(&self.tally)
+        at_work.map(|(_, pid)| pid).collect()
     }
 
     pub(super) fn add_scan(&self, scan: Scan) {
@@ -162,7 +137,7 @@ pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 ///
 /// # Errors
 /// An error of the server, or a setting that it does not accept.
-pub(super) fn settle(
+pub(crate) fn settle(
     client: &mut postgres::Client,
     version_num: u32,
     synchronous_commit: &str,
@@ -208,7 +183,7 @@ pub(crate) fn setting(client: &mut postgres::Client, name: &str) -> Result<Strin
 }
 
 /// Refuses a server whose setting has another value.
-pub(super) fn expect(
+pub(crate) fn expect(
     client: &mut postgres::Client,
     name: &str,
     wanted: &str,
@@ -225,7 +200,7 @@ pub(super) fn expect(
 ///
 /// # Errors
 /// An error of the server.
-pub(super) fn backend_pid(client: &mut postgres::Client) -> Result<u32, EngineError> {
+pub(crate) fn backend_pid(client: &mut postgres::Client) -> Result<u32, EngineError> {
     let action = "read the process id of its backend";
     let row = client.query_one("SELECT pg_backend_pid()", &[]).map_err(|cause| query(action, &cause))?;
     let pid: i32 = row.try_get(0).map_err(|cause| query(action, &cause))?;
@@ -236,7 +211,7 @@ pub(super) fn backend_pid(client: &mut postgres::Client) -> Result<u32, EngineEr
 ///
 /// # Errors
 /// An error of the server.
-pub(super) fn flush_statistics(client: &mut postgres::Client, version_num: u32) -> Result<(), EngineError> {
+pub(crate) fn flush_statistics(client: &mut postgres::Client, version_num: u32) -> Result<(), EngineError> {
     if version_num < FORCED_FLUSH {
         return Ok(());
     }
@@ -246,19 +221,35 @@ pub(super) fn flush_statistics(client: &mut postgres::Client, version_num: u32) 
         .map_err(|cause| query("flush its statistics", &cause))
 }
 
-/// A seed for the server's own generators: a function of the block's seed and the session.
-pub(super) fn session_seed(block_seed: u64, session: u32) -> i64 {
-    RandomKeys::new(block_seed, u64::from(session) + 1).next().unwrap_or_default()
+/// Lets `with` read the server's clock by a prepared statement.
+///
+/// # Errors
+/// An error of the server, or of `with`.
+pub(super) fn with_clock<T>(
+    client: &mut postgres::Client,
+    with: impl FnOnce(AskTime<'_>) -> Result<T, EngineError>,
+) -> Result<T, EngineError> {
+    let action = "read the server's clock";
+    let now = client.prepare(DIALECT.now).map_err(|cause| query(action, &cause))?;
+    with(&mut || {
+        let row = client.query_one(&now, &[]).and_then(|row| row.try_get(0));
+        row.map(Some).map_err(|cause| query(action, &cause))
+    })
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+/// A time of the server on CLOCK_MONOTONIC.
+pub(super) fn monotonic_ns(clock: ServerClock, time: SystemTime) -> u64 {
+    let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
+    clock.monotonic_ns_of(i64::try_from(since.as_micros()).unwrap_or(i64::MAX))
+}
 
-    #[test]
-    fn seeds_differ_by_block_and_session() {
-        let seeds = [(1, 0), (1, 1), (2, 0), (2, 1)].map(|(block, session)| session_seed(block, session));
-        assert_eq!(seeds.iter().collect::<BTreeSet<_>>().len(), 4);
-        assert_eq!(session_seed(1, 1), seeds[1]);
-    }
+/// What a backend, which has one thread, has used; zeros if it is out of reach.
+pub(super) fn usage(pid: Option<u32>) -> Usage {
+    Usage::of_thread(pid.map(|pid| (pid, pid)))
+}
+
+/// Gives a slice what its backend used between two readings, and what its client's thread has used since `client_ns`.
+pub(super) fn give(slice: &mut SessionSlice, client_ns: u64, readings: [Usage; 2]) {
+    let client_cpu_ns = clock::thread_cpu_ns().saturating_sub(client_ns);
+    Call { client_cpu_ns, ..Call::new(1, 1, 1, readings) }.give_to(slice);
 }

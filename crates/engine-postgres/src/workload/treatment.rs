@@ -1,40 +1,30 @@
-//! A treatment: its control connection, its sessions, and what is read around each slice.
+//! A treatment of queries: its control connection, its sessions, and what is read around each slice.
 
 use postgres::Client;
 use std::sync::{Arc, Mutex};
 use threadwise_engine::{EngineError, LoadRequest, Session, SessionRequest, Window};
+use threadwise_engine_sql::clock::{ServerClock, uncertainty_note};
+use threadwise_engine_sql::{Sampler, Sessions, Threads};
 use threadwise_machine::CpuSet;
 use threadwise_study::{Counters, SessionSlice};
 
-use super::clock::ServerClock;
+use super::Work;
 use super::parallel_scan::{self, Looks};
-use super::shared::{FORCED_FLUSH, Shared, backend_pid, lock};
+use super::shared::{FORCED_FLUSH, Shared, backend_pid, lock, with_clock};
 use super::stats::Stats;
 use super::tpch::{self, QuerySession, Reads, ServerCpu};
-use super::transaction::TransactionSession;
-use super::waits::Sampler;
-use super::{Work, insert, logical_io};
+use super::waits::Waits;
 use crate::Server;
 use crate::connect::Locality;
-use crate::error::failed;
-
-/// The server process of a session.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Backend {
-    /// Session number, from 0.
-    pub session: u32,
-    /// Its process, which has one thread.
-    pub pid: u32,
-}
+use crate::dialect::BLOCK_BYTES;
+use crate::error::{ENGINE, failed};
 
 /// A treatment between start and finish. Sessions have their own copies of what they need.
-pub struct Treatment {
+pub struct Queries {
     server: Server,
     load: LoadRequest,
     workload: Work,
     suffix: String,
-    /// Whether the data is discarded afterwards.
-    fresh: bool,
     control_pid: u32,
     /// Requested degree of parallelism; 1 for workloads without parallel queries.
     dop: u32,
@@ -46,6 +36,7 @@ pub struct Treatment {
 struct Control {
     client: Client,
     stats: Stats,
+    waits: Waits,
     sampler: Sampler,
     /// Looks at the processes of `parallel-scan`, instead of samples of waits.
     looks: Option<Looks>,
@@ -57,39 +48,32 @@ struct Control {
     reads: Reads,
 }
 
-/// Bytes of a PostgreSQL block (`BLCKSZ`, which packages do not change).
-const BLOCK_BYTES: u64 = 8192;
-
-impl Treatment {
-    /// Opens the control connection. `fresh` means that the data is a copy that is discarded afterwards; otherwise rows
-    /// that an interrupted run left are removed first.
+impl Queries {
+    /// Opens the control connection.
     ///
     /// # Errors
     /// An error of the server, or data that is not as loaded.
-    pub fn start(
+    pub(crate) fn start(
         server: &Server,
         load: &LoadRequest,
+        workload: Work,
         suffix: &str,
-        fresh: bool,
     ) -> Result<Self, EngineError> {
-        let workload = Work::parse(load)?;
         let mut client = server.connect("threadwise control")?;
         let control_pid = backend_pid(&mut client)?;
-        // Windows of queries are only limits: only samples of waits need the server's clock.
+        // Windows of queries are only limits: only the times of parallel scans need the server's clock.
         let needs_clock = server.is_local() && !matches!(workload, Work::Tpch(_));
-        let clock = ServerClock::measure(&mut client, needs_clock)?;
+        let clock = with_clock(&mut client, |ask| ServerClock::measure(ENGINE, needs_clock, ask))?;
         if let Work::Tpch(workload) = &workload {
             tpch::must_be_whole(&mut client, tpch::schema(server, suffix), workload)?;
         }
         if let Work::ParallelScan(workload) = &workload {
             parallel_scan::must_be_whole(&mut client, server, workload, suffix)?;
         }
-        if let (Work::Insert(workload), false) = (&workload, fresh) {
-            insert::make_ready(&mut client, server, load, workload, suffix)?;
-        }
         let control = Control {
             stats: Stats::prepare(&mut client, server.version_num())?,
-            sampler: Sampler::prepare(&mut client, load.seed)?,
+            waits: Waits::prepare(&mut client)?,
+            sampler: Sampler::new(load.seed),
             looks: looks(server, &workload)?,
             client,
             counters: Counters::new(),
@@ -97,18 +81,12 @@ impl Treatment {
             reads: Reads::default(),
         };
         let shared = Arc::new(Shared::new(clock));
-        if !server.is_local() {
-            shared.note(format!(
-                "the server's clock is uncertain by {} ms; CPU time of its processes is unknown and given as 0",
-                clock.uncertain_ns().div_ceil(1_000_000)
-            ));
-        }
+        uncertainty_note(clock.uncertainty_ns()).into_iter().for_each(|note| shared.note(note));
         Ok(Self {
             server: server.clone(),
             load: load.clone(),
             workload,
             suffix: suffix.to_owned(),
-            fresh,
             control_pid,
             dop: 1,
             control: Mutex::new(control),
@@ -124,14 +102,9 @@ impl Treatment {
                 self.dop = threadwise_engine::workloads::tpch::dop(&workload.options, placement);
             }
             Work::ParallelScan(workload) => self.dop = workload.scan.dop_on(placement),
-            Work::LogicalIo(_) | Work::Insert(_) | Work::Transaction(_) => {}
+            Work::Steps(_) => {}
         }
         self
-    }
-
-    /// The requested degree of parallelism of a session.
-    pub fn dop(&self) -> u32 {
-        self.dop
     }
 
     /// Whether parallel workers may work for its sessions.
@@ -150,37 +123,8 @@ impl Treatment {
     }
 
     fn all_cpu_ns(&self) -> Option<u64> {
-        let leaders: Vec<u32> = self.backends().iter().map(|backend| backend.pid).collect();
+        let leaders: Vec<u32> = self.backends().into_iter().map(|(_, pid)| pid).collect();
         self.cpu()?.read_ns(&leaders)
-    }
-
-    /// Opens a session on the calling thread.
-    ///
-    /// # Errors
-    /// An error of the server, or another plan than required.
-    pub fn open(&self, request: &SessionRequest) -> Result<Box<dyn Session>, EngineError> {
-        let shared = Arc::clone(&self.shared);
-        Ok(match &self.workload {
-            Work::LogicalIo(workload) => {
-                Box::new(logical_io::IoSession::open(&self.server, request, workload, &self.suffix, shared)?)
-            }
-            Work::Insert(workload) => {
-                Box::new(insert::InsertSession::open(&self.server, request, workload, &self.suffix, shared)?)
-            }
-            Work::ParallelScan(workload) => {
-                let (schema, dop, cpu) = (self.suffix.as_str(), self.dop, self.cpu());
-                let opening = parallel_scan::Opening { workload, schema, dop, cpu };
-                Box::new(parallel_scan::ScanSession::open(&self.server, request, &opening, shared)?)
-            }
-            Work::Tpch(workload) if request.session >= workload.streams(request.sessions) => {
-                let stream = self.stream_of(workload);
-                Box::new(tpch::ShortSession::open(&self.server, request, &stream, shared)?)
-            }
-            Work::Tpch(workload) => Box::new(self.stream(workload, request)?),
-            Work::Transaction(transaction) => {
-                Box::new(TransactionSession::open(&self.server, request, transaction, shared)?)
-            }
-        })
     }
 
     /// Opens a session of queries.
@@ -202,28 +146,53 @@ impl Treatment {
         tpch::Stream { workload, suffix: &self.suffix, dop: self.dop, cpu: self.cpu() }
     }
 
-    /// The server processes of the open sessions, in session order.
-    pub fn backends(&self) -> Vec<Backend> {
-        self.shared.backends().into_iter().map(|(session, pid)| Backend { session, pid }).collect()
+    /// The server processes of the open sessions, with their numbers.
+    fn backends(&self) -> Vec<(u32, u32)> {
+        self.shared.backends().into_iter().collect()
+    }
+}
+
+impl Sessions for Queries {
+    type Control = Client;
+
+    fn with_control<T>(&self, ask: impl FnOnce(&mut Client) -> T) -> T {
+        ask(&mut lock(&self.control).client)
     }
 
-    /// The server process of the control connection.
-    pub fn control_pid(&self) -> u32 {
-        self.control_pid
+    fn threads(&self) -> Result<Threads, String> {
+        match self.server.locality() {
+            Locality::Elsewhere { why } => Err(why.clone()),
+            Locality::Here { .. } => Ok(Threads {
+                sessions: self.backends().into_iter().map(|(session, pid)| (session, (pid, pid))).collect(),
+                control: Some((self.control_pid, self.control_pid)),
+            }),
+        }
     }
 
-    /// Notes for the report; complete when all sessions are open.
-    pub fn notes(&self) -> Vec<String> {
+    fn open(&self, request: &SessionRequest) -> Result<Box<dyn Session>, EngineError> {
+        let shared = Arc::clone(&self.shared);
+        Ok(match &self.workload {
+            Work::ParallelScan(workload) => {
+                let (schema, dop, cpu) = (self.suffix.as_str(), self.dop, self.cpu());
+                let opening = parallel_scan::Opening { workload, schema, dop, cpu };
+                Box::new(parallel_scan::ScanSession::open(&self.server, request, &opening, shared)?)
+            }
+            Work::Tpch(workload) if request.session >= workload.streams(request.sessions) => {
+                let stream = self.stream_of(workload);
+                Box::new(tpch::ShortSession::open(&self.server, request, &stream, shared)?)
+            }
+            Work::Tpch(workload) => Box::new(self.stream(workload, request)?),
+            Work::Steps(_) => return Err(failed("open a session", "it has no queries")),
+        })
+    }
+
+    fn notes(&self) -> Result<Vec<String>, EngineError> {
         let mut notes = self.shared.notes();
         notes.extend(lock(&self.control).stats.lacks());
-        notes
+        Ok(notes)
     }
 
-    /// Before a slice: measures the clock if needed, and reads statistics.
-    ///
-    /// # Errors
-    /// An error of the server.
-    pub fn before(&self) -> Result<(), EngineError> {
+    fn before(&self) -> Result<(), EngineError> {
         let mut control = lock(&self.control);
         let Control { client, stats, counters, cpu_ns, reads, looks, .. } = &mut *control;
         if let Work::Tpch(workload) = &self.workload {
@@ -232,8 +201,10 @@ impl Treatment {
             tpch::hold_tables(client, schema, &workload.options, self.dop, streams)?;
             *reads = Reads::so_far(client, schema)?;
             *cpu_ns = self.all_cpu_ns();
-        } else if self.shared.clock().is_old() {
-            self.shared.set_clock(ServerClock::measure(client, self.server.is_local())?);
+        } else {
+            let mut clock = self.shared.clock();
+            with_clock(client, |ask| clock.refresh(self.server.is_local(), ask))?;
+            self.shared.set_clock(clock);
         }
         counters.clear();
         self.shared.all_work();
@@ -243,25 +214,20 @@ impl Treatment {
         stats.begin(client)
     }
 
-    /// During a slice: samples the sessions' waits, or looks at the processes of a scan.
-    ///
-    /// # Errors
-    /// An error of the server.
-    pub fn during(&self, window: &Window) -> Result<(), EngineError> {
+    fn during(&self, window: &Window) -> Result<(), EngineError> {
         let mut control = lock(&self.control);
-        let Control { client, sampler, counters, looks, .. } = &mut *control;
+        let Control { client, waits, sampler, counters, looks, .. } = &mut *control;
         if let Some(looks) = looks {
             looks.watch(window, &self.shared);
             return Ok(());
         }
-        sampler.watch(client, window, &self.shared.clock(), &self.shared, counters)
+        let shared = &self.shared;
+        let at_work = || shared.at_work().into_iter().map(i64::from).collect();
+        let look = |pids: &[i64]| waits.look(client, pids).map(Some);
+        sampler.watch(window, |at_ns| shared.sleep_until_ns(at_ns), at_work, look, counters)
     }
 
-    /// After a slice: its counters.
-    ///
-    /// # Errors
-    /// An error of the server.
-    pub fn after(&self, sessions: &mut [SessionSlice]) -> Result<Counters, EngineError> {
+    fn after(&self, sessions: &mut [SessionSlice]) -> Result<Counters, EngineError> {
         let mut control = lock(&self.control);
         let Control { client, stats, counters, cpu_ns, reads, looks, .. } = &mut *control;
         let mut came = stats.end(client)?;
@@ -278,21 +244,6 @@ impl Treatment {
         }
         counters.append(&mut came);
         Ok(std::mem::take(counters))
-    }
-
-    /// After the last slice, when the sessions are closed: checks the data and resets it.
-    ///
-    /// # Errors
-    /// [`EngineError::WrongAnswer`] if the data is not what the sessions reported; or an error of the server.
-    pub fn finish(&self) -> Result<(), EngineError> {
-        let Work::Insert(workload) = &self.workload else { return Ok(()) };
-        let mut control = lock(&self.control);
-        let client = &mut control.client;
-        insert::check(client, &self.server, &self.load, workload, &self.suffix, self.shared.tally())?;
-        match self.fresh {
-            true => Ok(()),
-            false => insert::put_back(client, &self.server, &self.load, workload, &self.suffix),
-        }
     }
 }
 

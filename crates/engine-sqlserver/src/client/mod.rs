@@ -2,15 +2,16 @@
 
 mod affinity;
 mod connect;
+mod dialect;
+mod driver;
 mod error;
 mod keeper;
 mod limits;
+mod observe;
 mod points;
 mod running;
-mod schema;
 mod statements;
 mod tpch;
-mod workload;
 
 use threadwise_engine::connections::Limit;
 use threadwise_engine::server_cpus::ServerCpus;
@@ -18,20 +19,20 @@ use threadwise_engine::servers;
 use threadwise_engine::{
     Engine, EngineError, Keeper, KnownBy, LoadRequest, Loaded, Point, Running, StartRequest,
 };
+use threadwise_engine_sql::{Driver as _, Started, Treatment, load_shared};
 use threadwise_machine::CpuSet;
 use threadwise_study::engine::Properties;
 use threadwise_study::{Options, Workload};
 
 use crate::options::Affinity;
-use crate::work::Work;
-use crate::{Sqlserver, options};
+use crate::{Sqlserver, options, work};
 use affinity::Bound;
 pub use affinity::{WATCHDOG, watch};
 use connect::Server;
 pub use connect::hear_messages;
+use driver::Database;
 use keeper::Kept;
-use running::SqlserverRunning;
-use workload::Treatment;
+use running::Whole;
 
 /// The engine with its client.
 #[derive(Debug, Clone, Copy)]
@@ -83,7 +84,8 @@ impl Engine for Client {
     }
 
     fn keep(&self, request: &LoadRequest, _: u32) -> Result<Option<Box<dyn Keeper>>, EngineError> {
-        Ok(Some(Box::new(Kept::make(&find(&request.engine_options)?, &request.engine_options)?)))
+        let server = find(&request.engine_options)?;
+        Ok(Some(Box::new(Kept::make(Database { server, buckets: None }, &request.engine_options)?)))
     }
 
     fn load(&self, request: &LoadRequest) -> Result<Loaded, EngineError> {
@@ -91,18 +93,10 @@ impl Engine for Client {
         if request.workload == Workload::Tpch {
             return tpch::load(&server, request);
         }
-        let workload = Work::parse(request)?;
-        let mut control = server.connect("threadwise load")?;
-        // Checked before anything is made, since every run would fail.
-        workload::expect_settings(&workload, &mut control, &server)?;
+        let (workload, buckets) = work::parse(request)?;
+        let database = Database { server, buckets };
         let suffix = servers::suffix(request, workload.changes_data());
-        if let Some(loaded) = schema::loaded(&mut control, server.schema(), &suffix)? {
-            return Ok(loaded);
-        }
-        schema::announce(&mut control, &server, &workload::objects(&workload, request.sessions, &suffix))?;
-        let loaded = workload::load(&mut control, &server, &workload, request, &suffix)?;
-        schema::finished(&mut control, server.schema(), &suffix, &loaded)?;
-        Ok(loaded)
+        load_shared(&database, &mut database.connect("threadwise load")?, &workload, request, &suffix)
     }
 
     fn start(&self, request: &StartRequest) -> Result<Box<dyn Running>, EngineError> {
@@ -120,10 +114,11 @@ impl Engine for Client {
             }
             Affinity::Keep => None,
         };
-        let workload = Work::parse(load)?;
+        let (workload, buckets) = work::parse(load)?;
         let suffix = servers::suffix(load, workload.changes_data());
-        let treatment = Treatment::start(&server, workload, load, &suffix)?;
-        Ok(Box::new(SqlserverRunning::new(treatment, server, bound)))
+        let database = Database { server: server.clone(), buckets };
+        let treatment = Treatment::start(database, workload, load, &suffix, false)?;
+        Ok(Box::new(Started { sessions: treatment, host: Whole::new(server, bound) }))
     }
 }
 

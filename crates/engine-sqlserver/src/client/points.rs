@@ -5,8 +5,8 @@ use threadwise_engine::{DELAYED_DURABILITY, DURABLE_COMMITS, EngineError, Point}
 use super::affinity;
 use super::connect::{Connection, Fault, Server};
 use super::error::advice;
+use super::observe::{may_look, why_not};
 use super::statements::{fill, text, whole};
-use super::workload::{may_look, why_not};
 use crate::IN_MEMORY;
 
 /// A view or statement to try: its name, a statement, and what does not work without it.

@@ -1,24 +1,23 @@
-//! A treatment, and the binding of its server.
+//! Where the server of a treatment runs, and the notes about it.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use threadwise_engine::{EngineError, Running, Session, SessionRequest, Standing, Window};
-use threadwise_study::{Counters, Note, SessionSlice};
+use threadwise_engine::{EngineError, Standing};
+use threadwise_engine_sql::{Host, Threads};
+use threadwise_study::Note;
 
 use crate::client::affinity::Bound;
-use crate::client::connect::Server;
-use crate::client::workload::Treatment;
+use crate::client::connect::{Connection, Server};
 
-/// The engine, started for one treatment.
-pub(crate) struct SqlserverRunning {
-    treatment: Treatment,
+/// The server of a treatment, and its binding as a whole.
+pub(crate) struct Whole {
     server: Server,
     bound: Option<Mutex<Bound>>,
 }
 
-impl SqlserverRunning {
-    /// Combines the parts.
-    pub(crate) fn new(treatment: Treatment, server: Server, bound: Option<Bound>) -> Self {
-        Self { treatment, server, bound: bound.map(Mutex::new) }
+impl Whole {
+    /// Combines both.
+    pub(crate) fn new(server: Server, bound: Option<Bound>) -> Self {
+        Self { server, bound: bound.map(Mutex::new) }
     }
 
     fn bound(&self) -> Option<MutexGuard<'_, Bound>> {
@@ -27,37 +26,15 @@ impl SqlserverRunning {
     }
 }
 
-impl Running for SqlserverRunning {
-    fn open(&self, request: &SessionRequest) -> Result<Box<dyn Session>, EngineError> {
-        self.treatment.open(request)
-    }
-
-    fn standing(&self) -> Result<Standing, EngineError> {
+impl Host<Connection> for Whole {
+    fn standing(&self, _: &mut Connection, _: Result<Threads, String>) -> Result<Standing, EngineError> {
         let mut notes = server_notes(&self.server);
         notes.extend(bound_notes(self.bound().as_deref()));
-        notes.extend(self.treatment.standing().into_iter().map(Note::from));
         Ok(Standing { placed: Vec::new(), notes })
     }
 
-    fn before(&self) -> Result<(), EngineError> {
-        self.treatment.watch().before();
-        Ok(())
-    }
-
-    fn during(&self, window: &Window) -> Result<(), EngineError> {
-        self.treatment.watch().during(window)
-    }
-
-    fn after(&self, sessions: &mut [SessionSlice]) -> Result<Counters, EngineError> {
-        let counters = self.treatment.watch().after(sessions);
-        if let Some(mut bound) = self.bound() {
-            bound.check()?;
-        }
-        Ok(counters)
-    }
-
-    fn finish(&self) -> Result<(), EngineError> {
-        self.treatment.finish()
+    fn after(&self) -> Result<(), EngineError> {
+        self.bound().map_or(Ok(()), |mut bound| bound.check())
     }
 }
 

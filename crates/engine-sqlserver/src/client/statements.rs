@@ -1,17 +1,12 @@
 //! Statements: object names, execution, and reading of rows.
 
 use threadwise_engine::EngineError;
-pub(crate) use threadwise_engine::servers::statements::{Names, fill};
+pub(crate) use threadwise_engine_sql::fill;
 use tiberius::{FromSql, Row};
 
 use crate::client::connect::Connection;
 use crate::client::error::query;
 use crate::failed;
-
-/// Names of one treatment's objects, quoted for SQL Server.
-pub(crate) fn names<'a>(schema: &'a str, suffix: &'a str) -> Names<'a> {
-    Names { schema, suffix, quotes: ['[', ']'] }
-}
 
 /// Executes a statement without a result.
 pub(crate) fn run(connection: &mut Connection, action: &str, sql: &str) -> Result<(), EngineError> {

@@ -3,4 +3,4 @@
 DECLARE @got int;
 EXEC @got = sp_getapplock @Resource = 'threadwise:{schema}', @LockMode = 'Exclusive', @LockOwner = 'Session',
     @LockTimeout = 3000;
-SELECT @got;
+SELECT CASE WHEN @got >= 0 THEN 1 ELSE 0 END;

@@ -8,10 +8,11 @@ BEGIN ATOMIC WITH (TRANSACTION ISOLATION LEVEL = SNAPSHOT, LANGUAGE = N'us_engli
     DECLARE @calls bigint = 0, @key_sum bigint = 0, @k0 bigint = 0;
     WHILE @calls < @rows_wanted
     BEGIN
-        {draw}
+?!random        SET @k0 = @next_key + 0;
+?random        SET @x = (@x * 48271) % 2147483647; SET @y = (@y * 40692) % 2147483399; SET @k0 = @x * 2147483648 + @y;
         INSERT INTO {table} (c1, c2, c3, c4, c5, c6) VALUES (@k0, @now, '{text}', @owner, 0, @k0);
         SET @next_key = @next_key + 1;
-        {sum}
+        SET @key_sum = @key_sum + @k0 % {modulus};
         SET @calls = @calls + 1;
     END
     SET @now = SYSUTCDATETIME();

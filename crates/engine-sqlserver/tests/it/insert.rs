@@ -76,7 +76,6 @@ fn sequential_keys_go_up_from_each_sessions_own_base() {
             "DROP TABLE",
             "DROP TABLE",
             "DROP TABLE",
-            "DROP TABLE",
             "DROP SCHEMA"
         ]
     );

@@ -7,13 +7,10 @@
 //! copies, marks, the child process and the binding of threads are here.
 
 pub mod address;
-pub mod clock;
 mod home;
 mod names;
 mod place;
 mod process;
-mod samples;
-pub mod statements;
 #[cfg(test)]
 mod tests;
 
@@ -21,7 +18,6 @@ pub use home::{Home, sync};
 pub use names::{digest, identity, suffix};
 pub use place::{Rights, Thread};
 pub use process::{Ending, Launch, Process};
-pub use samples::Samples;
 
 use crate::{EngineError, Keeper, Loaded};
 

@@ -4,7 +4,7 @@ use super::{Target, hold};
 use crate::random::Random;
 use crate::{json, mutate};
 use serde_json::{Map, Value, json};
-use threadwise_engine_postgres::workload::canonical_plan;
+use threadwise_engine_postgres::canonical_plan;
 
 struct Plans;
 

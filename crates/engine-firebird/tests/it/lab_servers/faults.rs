@@ -110,7 +110,10 @@ fn wrong_answers_fail_the_run() {
         }
     })
     .unwrap_err();
-    assert!(matches!(error, EngineError::WrongAnswer(_)) && error.to_string().contains("table 1"), "{error}");
+    assert!(
+        matches!(error, EngineError::WrongAnswer(_)) && error.to_string().contains("blocks_1"),
+        "{error}"
+    );
     // Its copy is not used again.
     assert_eq!(run(&load, 1, 50).unwrap().finished, Ok(()));
     for sql in [

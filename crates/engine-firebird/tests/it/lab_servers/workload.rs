@@ -19,7 +19,7 @@ fn blocks_are_read_from_memory_one_a_row() {
     for _ in 0..2 {
         let ran = run(&load, 3, 100).unwrap();
         ran.finished.unwrap();
-        assert!(ran.notes.iter().any(|note| note.contains("INDEX (BY_K_0)")), "{:?}", ran.notes);
+        assert!(ran.notes.iter().any(|note| note.contains("INDEX (BY_K_BLOCKS_0)")), "{:?}", ran.notes);
         let names: Vec<&str> = ran.placed.iter().map(|placed| placed.name.as_str()).collect();
         assert!(
             names.starts_with(&["session 0", "session 1"]) && names.contains(&"control session"),

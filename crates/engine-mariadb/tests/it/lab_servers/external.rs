@@ -38,6 +38,27 @@ fn refusal<T>(result: Result<T, EngineError>) -> String {
 
 #[test]
 #[ignore = "laboratory: servers"]
+fn limits_of_the_server_and_the_account_are_told_with_what_is_in_use() {
+    let server = UserServer::start(&["--max-connections=30"]);
+    server.administer(&[
+        "CREATE USER ada@localhost WITH MAX_USER_CONNECTIONS 6",
+        "GRANT PROCESS ON *.* TO ada@localhost",
+    ]);
+    let limits = |user: &str| Mariadb.limits(&server.options(user)).unwrap();
+    let root = limits("root");
+    assert_eq!(root.len(), 1, "{root:?}");
+    let ada = limits("ada");
+    let names: Vec<(&str, u32, u32)> =
+        ada.iter().map(|limit| (limit.name.as_str(), limit.most, limit.set_aside)).collect();
+    let wanted = [("max_connections of the server", 30, 0), ("max_user_connections of account 'ada'", 6, 0)];
+    assert_eq!(names, wanted);
+    let held: Vec<_> = (0..2).map(|_| server.connect("ada")).collect();
+    let in_use: Vec<u32> = limits("ada").iter().map(|limit| limit.in_use).collect();
+    assert!(in_use.iter().all(|number| *number >= held.len() as u32), "{in_use:?}");
+}
+
+#[test]
+#[ignore = "laboratory: servers"]
 fn a_study_leaves_the_users_server_as_it_was() {
     let (server, folder, private) = (UserServer::start(&["--performance-schema=ON"]), folder(), private());
     let blocks = load_request(folder.path(), &server, "root", "logical-io");

@@ -145,7 +145,7 @@ fn nothing_is_written_unless_the_database_was_named() {
     }
     for sql in ["UPDATE shop2.c SET n = 1", "INSERT INTO `shop2` . c VALUES (0, '', 1)"] {
         let message = shop.refusal(sql, Some("shop"));
-        assert!(message.contains("line 1: it names the database 'shop2'"), "{message}");
+        assert!(message.contains("line 1 names the database 'shop2'"), "{message}");
     }
     assert_eq!((shop.server.number(WRITTEN), shop.server.number(OBJECTS)), (0, before));
 

@@ -64,8 +64,17 @@ impl UserServer {
     }
 
     fn try_connect(&self) -> mysql::Result<Conn> {
+        self.connect_as("root")
+    }
+
+    fn connect_as(&self, user: &str) -> mysql::Result<Conn> {
         let socket = self.socket().to_string_lossy().into_owned();
-        Conn::new(OptsBuilder::new().user(Some("root")).socket(Some(socket)))
+        Conn::new(OptsBuilder::new().user(Some(user)).socket(Some(socket)))
+    }
+
+    /// A connection of a user without a password.
+    pub fn connect(&self, user: &str) -> Conn {
+        self.connect_as(user).unwrap()
     }
 
     /// Runs statements as its administrator.

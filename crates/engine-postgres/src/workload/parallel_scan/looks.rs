@@ -66,7 +66,7 @@ impl Looks {
                 break;
             }
             let cpu_ns = clock::thread_cpu_ns();
-            let look = self.look(leaders.into_iter().filter_map(|pid| u32::try_from(pid).ok()).collect());
+            let look = self.look(leaders);
             seen += look.seen.len();
             let took_ns = clock::monotonic_ns().saturating_sub(look.at_ns);
             self.looking_ns += clock::thread_cpu_ns().saturating_sub(cpu_ns);

@@ -13,9 +13,10 @@ use postgres::Client;
 use threadwise_engine::workloads::options::refuse;
 use threadwise_engine::workloads::parallel_scan::{ParallelScan, value_sql};
 use threadwise_engine::{EngineError, LoadRequest, Loaded};
+use threadwise_engine_sql::fill;
 use threadwise_study::parallel::ROW_BYTES;
 
-use super::sql::{execute, fill};
+use super::sql::execute;
 use crate::Server;
 use crate::error::{failed, query};
 pub(super) use looks::Looks;
@@ -34,7 +35,7 @@ const POOL_OF_TABLE: u64 = 4;
 
 /// The workload with its options.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Work {
+pub(crate) struct Work {
     pub(super) scan: ParallelScan,
 }
 

@@ -7,15 +7,15 @@ use std::time::SystemTime;
 use threadwise_engine::worker::{StepResult, closed_loop, fixed_work};
 use threadwise_engine::workloads::parallel_scan::{ParallelScan, term_sql};
 use threadwise_engine::{EngineError, Session, SessionRequest, Window, clock};
+use threadwise_engine_sql::fill;
 use threadwise_study::SessionSlice;
 
 use super::parts::{Process, Scan};
 use super::{TABLE, Work};
 use crate::Server;
 use crate::error::{failed, query};
-use crate::workload::backend::{Part, Usage};
-use crate::workload::shared::{Resting, Shared, backend_pid, flush_statistics};
-use crate::workload::sql::{fill, prepare};
+use crate::workload::shared::{Resting, Shared, backend_pid, flush_statistics, give, monotonic_ns, usage};
+use crate::workload::sql::prepare;
 use crate::workload::tpch::ServerCpu;
 
 /// Scans before the first slice: the first brings the table into the buffer pool, the second finds it there.
@@ -98,7 +98,7 @@ fn scan(
         let (pid, count): (i32, i64) = (row.try_get(0).map_err(fail)?, row.try_get(1).map_err(fail)?);
         let part: i64 = row.try_get(2).map_err(fail)?;
         let times: [Option<SystemTime>; 2] = [row.try_get(3).map_err(fail)?, row.try_get(4).map_err(fail)?];
-        let at_ns = times.map(|time| time.map_or(0, |time| server_clock.monotonic_ns(time)));
+        let at_ns = times.map(|time| time.map_or(0, |time| monotonic_ns(server_clock, time)));
         rows += count.unsigned_abs();
         sum += part.unsigned_abs();
         let pid =
@@ -126,8 +126,8 @@ impl Session for ScanSession {
     fn slice(&mut self, window: &Window) -> Result<SessionSlice, EngineError> {
         let shared = Arc::clone(&self.shared);
         let _resting = Resting(&shared, self.number);
-        let client_cpu_ns = clock::thread_cpu_ns();
-        let (cpu_before_ns, usage) = (self.cpu_ns(), Usage::read(Some(self.leader)));
+        let (client_cpu_ns, cpu_before_ns) = (clock::thread_cpu_ns(), self.cpu_ns());
+        let before = usage(Some(self.leader));
         let (wanted, leader) = ((self.scan.rows, self.sum), self.leader);
         let Self { client, statement, .. } = self;
         let step = || {
@@ -140,12 +140,10 @@ impl Session for ScanSession {
             Some(rows) => fixed_work(window, rows, step, none)?,
             None => closed_loop(window, step, none)?,
         };
-        Usage::read(Some(self.leader)).since(usage).tell(&mut slice, Part::ALL);
+        give(&mut slice, client_cpu_ns, [before, usage(Some(self.leader))]);
         if let Some((now_ns, then_ns)) = self.cpu_ns().zip(cpu_before_ns) {
             slice.cpu_ns = now_ns.saturating_sub(then_ns);
         }
-        let client_cpu_ns = clock::thread_cpu_ns().saturating_sub(client_cpu_ns);
-        slice.counters.insert("client_cpu_ns".to_owned(), client_cpu_ns);
         flush_statistics(&mut self.client, self.version_num)?;
         Ok(slice)
     }

@@ -57,7 +57,7 @@ const UNFOLLOWED: [(&str, &str); 4] = [
 
 /// The workload with its options.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Work {
+pub(crate) struct Work {
     pub(super) options: TpchOptions,
 }
 

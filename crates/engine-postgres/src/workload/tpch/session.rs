@@ -18,8 +18,7 @@ use threadwise_engine::workloads::tpch::{self, query_text, too_long};
 use threadwise_engine::{EngineError, Session, SessionRequest, Window, clock};
 use threadwise_study::{Answer, QueryExecution, SessionSlice};
 
-use super::super::backend::Usage;
-use super::super::shared::{Resting, Shared, backend_pid, flush_statistics, lock};
+use super::super::shared::{Resting, Shared, backend_pid, flush_statistics, give, lock, usage};
 use super::settings::{self, Workers};
 use super::{ServerCpu, Work, plan, schema};
 use crate::Server;
@@ -241,19 +240,17 @@ impl Session for QuerySession {
     fn queries(&mut self, window: &Window, queries: &[u8]) -> Result<SessionSlice, EngineError> {
         let shared = Arc::clone(&self.shared);
         let _resting = Resting(&shared, self.number);
-        let client_cpu_ns = clock::thread_cpu_ns();
-        let (cpu_before_ns, usage) = (self.cpu_ns(), Usage::read(self.leader));
+        let (client_cpu_ns, cpu_before_ns) = (clock::thread_cpu_ns(), self.cpu_ns());
+        let before = usage(self.leader);
         let mut slice = tpch::run(ENGINE, window, queries, |query, started_ns| {
             let (mut execution, answer) = self.execute(query, started_ns, window)?;
             execution.answer = Some(answer);
             Ok(execution)
         })?;
-        Usage::read(self.leader).since(usage).tell(&mut slice, super::super::backend::Part::ALL);
+        give(&mut slice, client_cpu_ns, [before, usage(self.leader)]);
         if let Some((now_ns, then_ns)) = self.cpu_ns().zip(cpu_before_ns) {
             slice.cpu_ns = now_ns.saturating_sub(then_ns);
         }
-        let client_cpu_ns = clock::thread_cpu_ns().saturating_sub(client_cpu_ns);
-        slice.counters.insert("client_cpu_ns".to_owned(), client_cpu_ns);
         // Blocks that the queries read and spilt are then counted in their slice.
         flush_statistics(&mut self.client, self.server.version_num())?;
         Ok(slice)

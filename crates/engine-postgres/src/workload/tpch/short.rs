@@ -8,8 +8,7 @@ use threadwise_engine::workloads::tpch::tables::TABLES;
 use threadwise_engine::{EngineError, Session, SessionRequest, Window, clock};
 use threadwise_study::SessionSlice;
 
-use super::super::backend::{Part, Usage};
-use super::super::shared::{Resting, Shared, backend_pid, flush_statistics};
+use super::super::shared::{Resting, Shared, backend_pid, flush_statistics, give, usage};
 use super::schema;
 use super::session::Stream;
 use super::settings::{self, Workers};
@@ -99,14 +98,12 @@ impl Session for ShortSession {
         let shared = Arc::clone(&self.shared);
         let _resting = Resting(&shared, self.number);
         let Self { client, statement, streams, backend, .. } = self;
-        let (client_cpu_ns, usage) = (clock::thread_cpu_ns(), Usage::read(*backend));
+        let (client_cpu_ns, before) = (clock::thread_cpu_ns(), usage(*backend));
         let keys = OrderKeys::new(self.seed, self.number, window.sequence, self.orders);
         let is_over = || shared.rest_up_to(*streams);
         let look_up = |key| Self::look_up(client, statement, key);
         let mut slice = beside(ENGINE, window, keys, is_over, look_up)?;
-        Usage::read(*backend).since(usage).tell(&mut slice, Part::ALL);
-        let client_cpu_ns = clock::thread_cpu_ns().saturating_sub(client_cpu_ns);
-        slice.counters.insert("client_cpu_ns".to_owned(), client_cpu_ns);
+        give(&mut slice, client_cpu_ns, [before, usage(*backend)]);
         flush_statistics(&mut self.client, self.server.version_num())?;
         Ok(slice)
     }

@@ -5,12 +5,13 @@ mod place;
 
 use place::{Place, place};
 use threadwise_engine::workloads::insert::CHECK_MODULUS;
-use threadwise_engine::{EngineError, LoadRequest, Session, SessionRequest, Window, clock, latency};
-use threadwise_engine_postgres::workload::{self, Treatment};
+use threadwise_engine::{EngineError, LoadRequest, Loaded, Session, SessionRequest, Window, clock, latency};
+use threadwise_engine_postgres::{Server, parse_steps};
+use threadwise_engine_sql::{Driver, Objects, Sessions, load_shared};
 use threadwise_machine::CpuSet;
 use threadwise_study::{OptionValue, Options, SessionSlice};
 
-const SUFFIX: &str = "t1";
+const SUFFIX: &str = "_t1";
 
 fn options(pairs: &[(&str, OptionValue)]) -> Options {
     pairs.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect()
@@ -44,11 +45,22 @@ fn small_insert(more: &[(&str, OptionValue)]) -> LoadRequest {
     request("insert", &[&[("seed_rows", whole(3000)), ("durability", text("relaxed"))], more].concat(), 1)
 }
 
-/// Loads, and starts a treatment on what was loaded, which is not thrown away.
+type Treatment = threadwise_engine_sql::Treatment<Server>;
+
+fn loaded(place: &Place, load: &LoadRequest) -> Loaded {
+    let server = place.server();
+    let mut control = Driver::connect(server, "test").unwrap();
+    load_shared(server, &mut control, &parse_steps(load).unwrap(), load, SUFFIX).unwrap()
+}
+
+/// Starts a treatment on what was loaded, which is not thrown away.
+fn start(place: &Place, load: &LoadRequest) -> Result<Treatment, EngineError> {
+    Treatment::start(place.server().clone(), parse_steps(load).unwrap(), load, SUFFIX, false)
+}
+
 fn started(place: &Place, load: &LoadRequest) -> Treatment {
-    workload::check(load).unwrap();
-    workload::load(&mut place.client(), place.server(), load, SUFFIX).unwrap();
-    Treatment::start(place.server(), load, SUFFIX, false).unwrap()
+    loaded(place, load);
+    start(place, load).unwrap()
 }
 
 fn open(treatment: &Treatment, load: &LoadRequest, session: u32) -> Box<dyn Session> {
@@ -85,9 +97,9 @@ fn wrong_answer(result: Result<impl Sized, EngineError>) -> String {
 fn every_row_has_a_block_of_its_own_and_neighbours_lie_apart() {
     let place = place("blocks");
     let load = small_io(&[]);
-    let loaded = workload::load(&mut place.client(), place.server(), &load, SUFFIX).unwrap();
-    assert_eq!((loaded.rows_per_session, loaded.bytes_per_session / 8192), (500, 501));
-    let objects = workload::objects(&load, SUFFIX).unwrap();
+    let made = loaded(&place, &load);
+    assert_eq!((made.rows_per_session, made.bytes_per_session / 8192), (500, 500));
+    let objects = parse_steps(&load).unwrap().objects(load.sessions, SUFFIX, &Objects::default());
     assert_eq!(objects.tables, ["blocks_t1_0"]);
     let table = place.name(&objects.tables[0]);
     let blocks: i64 = query(&place, &format!("SELECT count(DISTINCT (ctid::text::point)[0]) FROM {table}"));
@@ -100,10 +112,10 @@ fn every_row_has_a_block_of_its_own_and_neighbours_lie_apart() {
     // What is whole is kept, what is not is made again.
     let file = |place: &Place| query::<u32>(place, &format!("SELECT '{table}'::regclass::oid"));
     let first = file(&place);
-    workload::load(&mut place.client(), place.server(), &load, SUFFIX).unwrap();
+    assert_eq!(loaded(&place, &load), made);
     assert_eq!(file(&place), first);
-    place.client().batch_execute(&format!("DROP PROCEDURE {table}_work")).unwrap();
-    workload::load(&mut place.client(), place.server(), &load, SUFFIX).unwrap();
+    place.client().batch_execute("DELETE FROM threadwise.threadwise_loads").unwrap();
+    loaded(&place, &load);
     assert_ne!(file(&place), first);
 }
 
@@ -138,9 +150,10 @@ fn reads_are_counted_by_the_session_alone_and_found_in_the_cache() {
             let latencies = if place_of_loop == "client" { latency::steps(&slice.latency) } else { Ok(0) };
             assert_eq!(latencies, Ok(if place_of_loop == "client" { slice.steps } else { 0 }));
         }
-        let notes = treatment.notes().join("\n");
+        let notes = treatment.notes().unwrap().join("\n");
         assert!(notes.contains("Index Scan using blocks_by_k on blocks"), "{notes}");
-        assert_eq!(treatment.backends().iter().map(|backend| backend.session).collect::<Vec<_>>(), [0, 1]);
+        let threads = treatment.threads().unwrap().sessions;
+        assert_eq!(threads.iter().map(|(session, _)| *session).collect::<Vec<_>>(), [0, 1, 1]);
         treatment.finish().unwrap();
     }
 }
@@ -184,7 +197,7 @@ fn a_changed_row_is_found_by_both_loops() {
         place.client().batch_execute(&format!("DELETE FROM {table} WHERE k = 7")).unwrap();
         let why = wrong_answer(open(&treatment, &load, 0).warm());
         assert!(why.contains("gave 19 rows"), "{why}");
-        place.client().batch_execute(&format!("DROP TABLE {table}; DROP PROCEDURE {table}_work")).unwrap();
+        place.forget();
     }
 }
 
@@ -224,6 +237,8 @@ fn a_cache_that_is_too_small_is_an_error_that_says_so() {
     assert!(message.contains("not cached") && message.contains("shared_buffers is"), "{message}");
     assert!(message.contains("--set data_mib="), "{message}");
     // This server does not sync either.
+    drop(treatment);
+    place.forget();
     let load = small_insert(&[("durability", text("full"))]);
     let treatment = started(&place, &load);
     let request = SessionRequest { load, session: 0, sessions: 1, cpus: CpuSet::new(), seed: 3 };
@@ -235,7 +250,7 @@ fn a_cache_that_is_too_small_is_an_error_that_says_so() {
 #[ignore = "laboratory: servers"]
 fn inserts_are_counted_checked_and_put_back() {
     let place = place("inserts");
-    let table = place.name("rows_t1");
+    let table = place.name("inserted_t1");
     for (place_of_loop, key, rows_per_tx) in [
         ("server", "sequential", 2),
         ("server", "random", 3),
@@ -252,9 +267,11 @@ fn inserts_are_counted_checked_and_put_back() {
         let mut session = open(&treatment, &load, 0);
         session.warm().unwrap();
         treatment.before().unwrap();
-        let rows: u64 = (0..3).map(|_| slice(session.as_mut(), 20).rows).sum();
-        let counters = treatment.after(&mut []).unwrap();
+        let mut slices = [slice(session.as_mut(), 60)];
+        let rows = slices[0].rows;
+        let counters = treatment.after(&mut slices).unwrap();
         assert!(rows > 0 && rows.is_multiple_of(rows_per_tx as u64));
+        // Those of the window, as the rows are.
         assert!(counters["commits"] >= rows / rows_per_tx as u64, "{counters:?}");
         assert!(counters["wal_records"] > 0 && counters["wal_bytes"] > 0, "{counters:?}");
         let inserted: i64 = query(&place, &format!("SELECT count(*) FROM {table} WHERE c4 = 1"));
@@ -269,7 +286,7 @@ fn inserts_are_counted_checked_and_put_back() {
         drop(session);
         treatment.finish().unwrap();
         assert_eq!(query::<i64>(&place, &format!("SELECT count(*) FROM {table}")), 3000);
-        place.client().batch_execute(&format!("DROP TABLE {table}; DROP PROCEDURE {table}_work")).unwrap();
+        place.forget();
     }
 }
 
@@ -277,15 +294,14 @@ fn inserts_are_counted_checked_and_put_back() {
 #[ignore = "laboratory: servers"]
 fn rows_that_went_or_came_behind_our_back_are_found() {
     let place = place("behind");
-    let table = place.name("rows_t1");
+    let table = place.name("inserted_t1");
     let delete = format!("DELETE FROM {table} WHERE c1 = (SELECT min(c1) FROM {table} WHERE c4 = 1)");
     let double = format!(
         "INSERT INTO {table} SELECT c1 + {CHECK_MODULUS}, c2, c3, c4, c5, c6 FROM {table} WHERE c4 = 1 LIMIT 1"
     );
     let seeded = format!("DELETE FROM {table} WHERE c1 = (SELECT min(c1) FROM {table} WHERE c4 = 0)");
     let exchange = format!("UPDATE {table} SET c1 = c1 + 1000000 WHERE c1 = 10000000000");
-    let cases = [(&delete, "sessions"), (&double, "sessions"), (&exchange, "sessions"), (&seeded, "load")];
-    for (sql, part) in cases {
+    for (sql, is_reset) in [(&delete, true), (&double, true), (&exchange, true), (&seeded, false)] {
         let load = small_insert(&[]);
         let treatment = started(&place, &load);
         let mut session = open(&treatment, &load, 0);
@@ -294,14 +310,15 @@ fn rows_that_went_or_came_behind_our_back_are_found() {
         let changed = place.client().execute(sql.as_str(), &[]).unwrap();
         assert_eq!(changed, 1, "{sql}");
         let why = wrong_answer(treatment.finish());
-        assert!(why.contains(part) && why.contains("key sum"), "{sql}: {why}");
-        if part == "sessions" {
+        let when = if is_reset { "after the run" } else { "after the reset" };
+        assert!(why.contains(when) && why.contains("key sum"), "{sql}: {why}");
+        if is_reset {
             // What a run left is removed before the next.
-            drop(Treatment::start(place.server(), &load, SUFFIX, false).unwrap());
+            drop(start(&place, &load).unwrap());
             assert_eq!(query::<i64>(&place, &format!("SELECT count(*) FROM {table}")), 3000);
         } else {
             place.client().execute(&format!("DELETE FROM {table} WHERE c4 <> 0"), &[]).unwrap();
-            wrong_answer(Treatment::start(place.server(), &load, SUFFIX, false).map(drop));
+            wrong_answer(start(&place, &load).map(drop));
         }
     }
 }
@@ -310,7 +327,7 @@ fn rows_that_went_or_came_behind_our_back_are_found() {
 #[ignore = "laboratory: servers"]
 fn a_fixed_amount_of_work_is_done_exactly_or_not_at_all() {
     let place = place("fixed");
-    let table = place.name("rows_t1");
+    let table = place.name("inserted_t1");
     for place_of_loop in ["server", "client"] {
         let load = small_insert(&[("rows_per_session", whole(400)), ("loop", text(place_of_loop))]);
         let treatment = started(&place, &load);
@@ -326,10 +343,10 @@ fn a_fixed_amount_of_work_is_done_exactly_or_not_at_all() {
         assert!(finished_ns > 1000 && finished_ns < 60_000_000_000, "{finished_ns}");
         assert_eq!(query::<i64>(&place, &format!("SELECT count(*) FROM {table}")), 3400);
         let message = session.slice(&window(1)).unwrap_err().to_string();
-        assert!(message.contains("rows_per_session"), "{message}");
+        assert!(message.contains("400 rows"), "{message}");
         drop(session);
         drop(treatment);
-        drop(Treatment::start(place.server(), &load, SUFFIX, false).unwrap());
+        drop(start(&place, &load).unwrap());
     }
 }
 
@@ -368,7 +385,7 @@ fn a_session_that_waits_for_a_lock_is_seen_waiting() {
             session.slice(&orders.recv().unwrap()).unwrap()
         });
         is_ready.recv().unwrap();
-        let locked = format!("BEGIN; LOCK TABLE {} IN SHARE MODE", place.name("rows_t1"));
+        let locked = format!("BEGIN; LOCK TABLE {} IN SHARE MODE", place.name("inserted_t1"));
         blocker.batch_execute(&locked).unwrap();
         // Nothing of this slice's is sampled before it begins.
         let window = window(500);

@@ -63,7 +63,7 @@ impl Theirs {
         };
         let child = spawn::start(&program).unwrap();
         let theirs = Self { child, port, data, authority, folder };
-        super::eventually("the server does not start", || theirs.superuser_server().is_ok());
+        super::eventually("the server does not start", || theirs.superuser_server("public").is_ok());
         let mut client = theirs.superuser();
         let roles = format!(
             "CREATE ROLE ada LOGIN PASSWORD '{PASSWORD}'; CREATE ROLE reader LOGIN PASSWORD '{PASSWORD}'; \
@@ -90,14 +90,15 @@ impl Theirs {
         format!("postgres://{user}@127.0.0.1:{}/postgres", self.port)
     }
 
-    fn superuser_server(&self) -> Result<Server, String> {
+    /// The server as its superuser reaches it, with this schema.
+    pub fn superuser_server(&self, schema: &str) -> Result<Server, String> {
         let target = Target::resolve(Some(&self.socket_url("threadwise")), &Environment::default());
-        Server::reach(target.unwrap(), "public").map_err(|error| error.to_string())
+        Server::reach(target.unwrap(), schema).map_err(|error| error.to_string())
     }
 
     /// A superuser's connection.
     pub fn superuser(&self) -> postgres::Client {
-        self.superuser_server().unwrap().connect("superuser").unwrap()
+        self.superuser_server("public").unwrap().connect("superuser").unwrap()
     }
 
     /// The postmaster.

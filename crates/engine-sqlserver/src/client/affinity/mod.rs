@@ -18,8 +18,8 @@ use threadwise_engine::EngineError;
 use threadwise_engine::server_cpus::{ServerCpu, ServerCpus};
 
 use super::connect::{Connection, Server};
+use super::observe::why_not;
 use super::statements::{fill, text, whole};
-use super::workload::why_not;
 pub(crate) use bound::Bound;
 pub(crate) use held::{Held, put_left_back};
 pub(crate) use setting::Setting;

@@ -6,8 +6,8 @@ use threadwise_machine::CpuSet;
 use super::cpu;
 use crate::client::connect::Connection;
 use crate::client::error::advice;
+use crate::client::observe::why_not;
 use crate::client::statements::{fill, whole};
-use crate::client::workload::why_not;
 
 /// The server's affinity.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -88,15 +88,6 @@ impl Connection {
         Ok(sets.into_iter().next().unwrap_or_default())
     }
 
-    /// Number of rows that a statement with parameters changed.
-    ///
-    /// # Errors
-    /// As [`Self::run`].
-    pub(crate) fn change(&mut self, sql: &str, parameters: &[&dyn ToSql]) -> Result<u64, Fault> {
-        let client = &mut self.client;
-        self.runtime.block_on(async { Ok(client.execute(sql, parameters).await?.total()) })
-    }
-
     /// The result sets of a batch, within a time limit.
     ///
     /// # Errors

@@ -9,6 +9,7 @@ use threadwise_engine::workloads::options::refuse;
 use threadwise_engine::workloads::tpch::generator::Generator;
 use threadwise_engine::workloads::tpch::tables::{Kind, SHIPDATE_ORDER, TABLES, Table};
 use threadwise_engine::{EngineError, LoadRequest, Loaded};
+use threadwise_engine_sql::{self as sql, Objects};
 use threadwise_tpch::dataset::Cluster;
 use threadwise_tpch::options::TpchOptions;
 use tiberius::numeric::Numeric;
@@ -18,10 +19,9 @@ use tiberius::{ColumnData, TokenRow};
 use super::values::{days, hundredths};
 use crate::ENGINE;
 use crate::client::connect::{Connection, Fault, Server};
+use crate::client::driver::Database;
 use crate::client::error::query;
-use crate::client::schema;
 use crate::client::statements::{fill, one_row, run, text, whole};
-use crate::client::workload::Objects;
 use crate::failed;
 
 /// Increased whenever the same options give other tables.
@@ -53,7 +53,8 @@ pub(super) fn load(
 ) -> Result<Loaded, EngineError> {
     let mut control = server.connect("threadwise load")?;
     let (schema, mark) = (server.schema(), mark(options));
-    if let Some(loaded) = schema::loaded(&mut control, schema, &mark)? {
+    let database = Database { server: server.clone(), buckets: None };
+    if let Some(loaded) = sql::loaded(&database, &mut control, &mark)? {
         return Ok(loaded);
     }
     if let Some(other) = mark_of(&mut control, schema)? {
@@ -65,7 +66,9 @@ pub(super) fn load(
     }
     let generator = Generator::find(ENGINE, &request.data_dir, options.scale)?;
     let names = TABLES.iter().map(|table| table.name.to_owned()).collect();
-    schema::announce(&mut control, server, &Objects { tables: names, procedures: Vec::new() })?;
+    let objects = Objects { tables: names, procedures: Vec::new() };
+    sql::announce(&database, &mut control, &objects)?;
+    sql::drop_left(&database, &mut control, &objects)?;
     let mut loaded = Loaded { notes: notes(options), ..Loaded::default() };
     for table in &TABLES {
         loaded.rows_per_session += fill_table(&mut control, &generator, server, table)?;
@@ -79,7 +82,7 @@ pub(super) fn load(
         }
     }
     loaded.bytes_per_session = bytes(&mut control, schema) / u64::from(request.sessions.max(1));
-    schema::finished(&mut control, schema, &mark, &loaded)?;
+    sql::finished(&database, &mut control, &mark, &loaded)?;
     Ok(loaded)
 }
 
@@ -87,15 +90,13 @@ pub(super) fn load(
 ///
 /// # Errors
 /// It is missing or incomplete.
-pub(super) fn must_be_whole(
-    control: &mut Connection,
-    schema: &str,
-    options: &TpchOptions,
-) -> Result<(), EngineError> {
-    match schema::loaded(control, schema, &mark(options))? {
+pub(super) fn must_be_whole(server: &Server, options: &TpchOptions) -> Result<(), EngineError> {
+    let mut control = server.connect("threadwise look")?;
+    let database = Database { server: server.clone(), buckets: None };
+    match sql::loaded(&database, &mut control, &mark(options))? {
         Some(_) => Ok(()),
         None => {
-            let why = format!("schema {schema} has no complete data; load it before start");
+            let why = format!("schema {} has no complete data; load it before start", server.schema());
             Err(failed("find the loaded data", why))
         }
     }

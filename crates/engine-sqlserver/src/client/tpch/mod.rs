@@ -77,7 +77,7 @@ pub(super) fn load(server: &Server, request: &LoadRequest) -> Result<Loaded, Eng
 /// The data does not exist.
 pub(super) fn start(server: Server, request: &StartRequest) -> Result<Box<dyn Running>, EngineError> {
     let options = tpch_options::parse(&request.load)?;
-    load::must_be_whole(&mut server.connect("threadwise look")?, server.schema(), &options)?;
+    load::must_be_whole(&server, &options)?;
     let placement = request.sessions.iter().fold(CpuSet::new(), |all, cpus| all.union(cpus));
     let bound = match server.affinity() {
         Affinity::Set => Some(Mutex::new(Bound::to(&server, &placement)?)),

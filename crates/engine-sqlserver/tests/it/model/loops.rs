@@ -1,12 +1,10 @@
 //! Procedures with the loops of sessions: a second reading of what their texts say.
 //!
-//! Source: `src/sql/blocks_loop.sql`, `rows_loop.sql`, `rows_batch.sql`, `rows_few.sql`, and the texts that the engine
-//! puts into their places.
+//! Source: `src/sql/blocks_loop.sql`, `rows_loop.sql`, `rows_batch.sql`, `rows_few.sql`, with what the engine fills in.
 
 use super::table::{Table, int};
 use super::template::places;
 use super::{Call, Handler, Settings, State, now_us, numbers};
-use std::collections::BTreeMap;
 use threadwise_tds::{Message, Reply, Type, Value};
 
 pub const STATEMENTS: &[(&str, Handler)] = &[
@@ -14,12 +12,9 @@ pub const STATEMENTS: &[(&str, Handler)] = &[
     ("EXEC {procedure} @P1, @P2, @P3", blocks),
     ("EXEC {procedure} @P1, @P2, @P3, @P4, @P5, @P6, @P7", rows),
     (include_str!("../../../src/sql/blocks_read.sql"), read),
-    (
-        "UPDATE {table} SET value = value + 1, twin = twin - 1 WHERE k BETWEEN @P1 AND @P2; SELECT @@ROWCOUNT",
-        update,
-    ),
+    (include_str!("../../../src/sql/blocks_update.sql"), update),
     ("INSERT INTO {table} (c1, c2, c3, c4, c5, c6) VALUES {values}", insert),
-    ("BEGIN TRANSACTION; {insert}; COMMIT TRANSACTION WITH (DELAYED_DURABILITY = ON)", insert_delayed),
+    ("BEGIN TRANSACTION;\n{insert}\n; COMMIT TRANSACTION WITH (DELAYED_DURABILITY = ON)", insert_delayed),
 ];
 
 const X: i64 = 2_147_483_647;
@@ -30,7 +25,6 @@ const Y: i64 = 2_147_483_399;
 pub struct Procedure {
     /// Its text.
     pub text: String,
-    places: BTreeMap<&'static str, String>,
     loops_over: Loop,
 }
 
@@ -65,18 +59,19 @@ impl Procedure {
 fn create(call: &mut Call<'_>) -> Vec<Reply> {
     let name = call.places["procedure"].clone();
     let text = format!("CREATE PROCEDURE {name} @{}", call.places["body"]);
-    let kinds = [
-        (include_str!("../../../src/sql/blocks_loop.sql"), Loop::Blocks),
-        (include_str!("../../../src/sql/rows_loop.sql"), Loop::Rows),
-        (include_str!("../../../src/sql/rows_batch.sql"), Loop::Batch),
-        (include_str!("../../../src/sql/rows_few.sql"), Loop::Few),
-    ];
-    let found = kinds.iter().find_map(|(template, kind)| Some((places(template, &text)?, *kind)));
-    let Some((places, loops_over)) = found else {
-        call.state.unknown.push(text);
-        return vec![Reply::Error(Message::new(102, "Incorrect syntax"))];
+    let has = |part: &str| text.contains(part);
+    assert!(!has("{") && !has("[[") && !text.lines().any(|line| line.starts_with('?')), "{text}");
+    let loops_over = match (has("@wrong"), has("WHILE @calls < @rows_wanted"), has("WHILE @more = 1")) {
+        (true, false, false) => Loop::Blocks,
+        (false, true, false) => Loop::Batch,
+        (false, false, true) => Loop::Rows,
+        (false, false, false) if has("BEGIN ATOMIC") => Loop::Few,
+        _ => {
+            call.state.unknown.push(text);
+            return vec![Reply::Error(Message::new(102, "Incorrect syntax"))];
+        }
     };
-    let procedure = Procedure { text, places, loops_over };
+    let procedure = Procedure { text, loops_over };
     call.state.log.push(format!("CREATE PROCEDURE {name}"));
     call.state.procedures.insert(name, procedure);
     Vec::new()
@@ -115,16 +110,16 @@ fn blocks(call: &mut Call<'_>) -> Vec<Reply> {
         return vec![Reply::Error(Message::new(2812, "Could not find stored procedure."))];
     };
     assert_eq!(procedure.loops_over, Loop::Blocks);
-    let place = |name: &str| procedure.places[name].as_str();
-    let unit = number(place("unit"));
-    let (times, plus) = place("sum").split_once(" * @first + ").unwrap();
+    let text = procedure.text.as_str();
+    let unit = number(between(text, "IF @n <> ", " OR @s <> "));
+    let (times, plus) = between(text, " OR @s <> ", " SET @wrong").split_once(" * @first + ").unwrap();
     let (times, plus) = (number(times), number(plus));
-    let starts = number(between(place("draw"), "SET @first = (@x * ", ") / 2147483647;"));
-    let updates = match place("step").contains("UPDATE ") {
-        true => between(place("step"), "IF @x * 100e0 < ", " * 2147483647e0").parse::<f64>().unwrap(),
+    let starts = number(between(text, "SET @first = (@x * ", ") / 2147483647;"));
+    let updates = match text.contains("UPDATE ") {
+        true => between(text, "IF @x * 100e0 < ", " * 2147483647e0").parse::<f64>().unwrap(),
         false => 0.0,
     };
-    let table = between(place("step"), " FROM ", " WITH (INDEX(by_k))").to_owned();
+    let table = between(text, " FROM ", " WITH (INDEX(by_k))").to_owned();
     let table = call.state.tables.get_mut(&table).unwrap();
     let mut wrong = 0;
     for _ in 0..call.settings.calls {
@@ -184,12 +179,12 @@ fn rows(call: &mut Call<'_>) -> Vec<Reply> {
     let procedure = call.state.procedures[&call.places["procedure"]].clone();
     let per_tx = match procedure.loops_over {
         Loop::Batch => 1,
-        _ => number(&procedure.places["per_tx"]),
+        _ => number(between(&procedure.text, "SET @next_key = @next_key + ", ";")),
     };
     let calls = if wanted > 0 { wanted / per_tx } else { call.settings.calls };
     let steps = if wanted > 0 { calls } else { call.settings.steps };
     let table = inserted_into(call, &procedure);
-    let is_random = procedure.places["draw"].contains("40692");
+    let is_random = procedure.text.contains("40692");
     let mut key_sum = 0;
     let table = call.state.tables.get_mut(&table).unwrap();
     for _ in 0..calls {

@@ -8,7 +8,13 @@ pub const STATEMENTS: &[(&str, Handler)] = &[
     (include_str!("../../../src/sql/version.sql"), version),
     ("SET {what}", set),
     (include_str!("../../../src/sql/limits.sql"), |_| {
-        rows([Type::Int; 2], vec![[Value::Int(32_767), Value::Int(12)]])
+        let row = [
+            Value::text("user connections of the server"),
+            Value::Int(32_767),
+            Value::Int(0),
+            Value::Int(11),
+        ];
+        rows([NAME, Type::Int, Type::Int, Type::Int], vec![row])
     }),
     (include_str!("../../../src/sql/usage.sql"), usage),
     ("SELECT CAST(@@SPID AS int)", |call| rows([Type::Int], vec![[Value::Int(spid(call.connection))]])),

@@ -6,6 +6,7 @@ use crate::support::{cpus, engine, folder, load, processes_in, programs, session
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::Path;
 use threadwise_engine::{LoadRequest, Running, StartRequest};
+use threadwise_engine_sql::Driver;
 use threadwise_machine::{CpuSet, pin};
 use threadwise_process::{journal, proc};
 
@@ -29,6 +30,12 @@ fn keep_error(request: &LoadRequest) -> String {
     text
 }
 
+fn drop_error(theirs: &Theirs) -> String {
+    let server = theirs.superuser_server("threadwise").unwrap();
+    let mut control = Driver::connect(&server, "owner").unwrap();
+    threadwise_engine_sql::drop_ours(&server, &mut control).unwrap_err().to_string()
+}
+
 #[test]
 #[ignore = "laboratory: servers"]
 fn users_that_may_not_write_learn_what_they_need() {
@@ -47,25 +54,49 @@ fn users_that_may_not_write_learn_what_they_need() {
 
 #[test]
 #[ignore = "laboratory: servers"]
+fn limits_of_the_server_the_role_and_the_database_are_told_with_what_is_in_use() {
+    let theirs = Theirs::start(&programs());
+    let limits = |user: &str| {
+        let options =
+            load(theirs.folder(), "logical-io", &SMALL, &[("url", &url(&theirs, user))]).engine_options;
+        let limits = engine().limits(&options).unwrap();
+        limits.into_iter().map(|limit| (limit.name, limit.most, limit.set_aside)).collect::<Vec<_>>()
+    };
+    let server = ("max_connections of the server".to_owned(), 20, 3);
+    assert_eq!(limits("ada"), std::slice::from_ref(&server));
+    let sql = "ALTER ROLE ada CONNECTION LIMIT 7; ALTER DATABASE postgres CONNECTION LIMIT 9";
+    theirs.superuser().batch_execute(sql).unwrap();
+    let role = ("the CONNECTION LIMIT of role 'ada'".to_owned(), 7, 0);
+    let database = ("the CONNECTION LIMIT of database 'postgres'".to_owned(), 9, 0);
+    assert_eq!(limits("ada"), [server, role, database]);
+    let mut held: Vec<postgres::Client> = (0..3).map(|_| theirs.superuser()).collect();
+    let options =
+        load(theirs.folder(), "logical-io", &SMALL, &[("url", &url(&theirs, "ada"))]).engine_options;
+    let in_use: Vec<u32> = engine().limits(&options).unwrap().iter().map(|limit| limit.in_use).collect();
+    assert!(in_use[0] >= 3 && in_use[1] == 0 && in_use[2] >= 3, "{in_use:?}");
+    held.iter_mut().for_each(|client| client.batch_execute("SELECT 1").unwrap());
+}
+
+#[test]
+#[ignore = "laboratory: servers"]
 fn a_schema_that_is_not_ours_is_never_touched() {
     let programs = programs();
     let theirs = Theirs::start(&programs);
     let url = url(&theirs, "ada");
     let request = load(theirs.folder(), "logical-io", &SMALL, &[("url", &url)]);
     let mut superuser = theirs.superuser();
-    let not_ours = "schema 'threadwise' exists and threadwise did not make it: give another name with \
-                    --engine-option schema=NAME";
+    let not_ours = "and threadwise did not make it: give another name with --engine-option schema=NAME";
     for make in [
         "CREATE SCHEMA threadwise",
-        "COMMENT ON SCHEMA threadwise IS 'made by threadwise, dropped by it at the end of a study; id 1'",
-        "CREATE TABLE threadwise.threadwise_marker (kind text, name text)",
-        "INSERT INTO threadwise.threadwise_marker VALUES ('id', '2')",
+        "COMMENT ON SCHEMA threadwise IS 'made by threadwise, dropped at the end of its study'",
+        "CREATE TABLE threadwise.threadwise_mark (says text)",
+        "INSERT INTO threadwise.threadwise_mark VALUES ('ours')",
     ] {
         superuser.batch_execute(make).unwrap();
         superuser.batch_execute("GRANT ALL ON SCHEMA threadwise TO ada").unwrap();
         let _ = superuser.batch_execute("GRANT ALL ON ALL TABLES IN SCHEMA threadwise TO ada");
         let text = keep_error(&request);
-        assert!(text.contains(not_ours), "{text}");
+        assert!(text.contains("schema 'threadwise' exists in database") && text.contains(not_ours), "{text}");
         assert_eq!(schemas(&theirs), ["threadwise"]);
     }
     // Another name is fine beside it, and goes at the end.
@@ -85,36 +116,30 @@ fn only_what_we_made_is_dropped_and_only_one_study_uses_a_schema() {
     let kept = engine().keep(&request, 0).unwrap().unwrap();
     engine().load(&request).unwrap();
     let text = keep_error(&request);
-    assert!(text.contains("another study of threadwise is using schema 'threadwise'"), "{text}");
+    assert!(text.contains("another study is using 'threadwise'"), "{text}");
 
     let mut superuser = theirs.superuser();
     for (make, remove, named) in [
-        (
-            "CREATE TABLE threadwise.precious (a int)",
-            "DROP TABLE threadwise.precious",
-            "table threadwise.precious",
-        ),
-        ("CREATE VIEW threadwise.v AS SELECT 1 AS a", "DROP VIEW threadwise.v", "view threadwise.v"),
-        ("CREATE SEQUENCE threadwise.s", "DROP SEQUENCE threadwise.s", "sequence threadwise.s"),
-        ("CREATE TYPE threadwise.ty AS ENUM ('a')", "DROP TYPE threadwise.ty", "type threadwise.ty"),
+        ("CREATE TABLE threadwise.precious (a int)", "DROP TABLE threadwise.precious", "precious"),
+        ("CREATE VIEW threadwise.v AS SELECT 1 AS a", "DROP VIEW threadwise.v", "threadwise.v"),
+        ("CREATE SEQUENCE threadwise.s", "DROP SEQUENCE threadwise.s", "threadwise.s"),
+        ("CREATE TYPE threadwise.ty AS ENUM ('a')", "DROP TYPE threadwise.ty", "threadwise.ty"),
         (
             "CREATE FUNCTION threadwise.f() RETURNS int LANGUAGE sql AS 'SELECT 1'",
             "DROP FUNCTION threadwise.f",
-            "function threadwise.f()",
+            "threadwise.f()",
         ),
     ] {
         superuser.batch_execute(make).unwrap();
         let kept = engine().keep(&LoadRequest { ..request.clone() }, 0).map(|kept| kept.is_some());
         assert!(kept.is_err(), "still in use");
-        let mut owner = theirs.superuser();
-        let error = threadwise_engine_postgres::schema::drop_ours(&mut owner, "threadwise").unwrap_err();
-        let text = error.to_string();
-        assert!(text.contains(&format!("it contains {named}, which threadwise did not make")), "{text}");
+        let text = drop_error(&theirs);
+        assert!(text.contains(&format!("objects that threadwise did not make: {named};")), "{text}");
         superuser.batch_execute(remove).unwrap();
     }
     // Something elsewhere that needs our table: nothing is dropped, not even in part.
     let table: String = superuser
-        .query_one("SELECT min(name) FROM threadwise.threadwise_marker WHERE kind = 'table'", &[])
+        .query_one("SELECT min(name) FROM threadwise.threadwise_objects WHERE kind = 'table'", &[])
         .unwrap()
         .get(0);
     superuser.batch_execute(&format!("CREATE VIEW public.v AS SELECT * FROM threadwise.{table}")).unwrap();
@@ -126,7 +151,7 @@ fn only_what_we_made_is_dropped_and_only_one_study_uses_a_schema() {
 
     // What a killed study left is dropped by the next.
     let kept = engine().keep(&request, 0).unwrap().unwrap();
-    assert_eq!(superuser.query_one(tables, &[]).unwrap().get::<_, i64>(0), 1, "the marker alone");
+    assert_eq!(superuser.query_one(tables, &[]).unwrap().get::<_, i64>(0), 3, "our own");
     kept.end().unwrap();
     assert!(schemas(&theirs).is_empty());
 }
@@ -144,7 +169,7 @@ fn a_keeper_whose_process_ends_gives_its_schema_to_the_next() {
     // Killed: its connection ends without a word.
     let kept = engine().keep(&request, 0).unwrap().unwrap();
     let sql =
-        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'threadwise keeper'";
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'threadwise study'";
     theirs.superuser().query(sql, &[]).unwrap();
     assert!(kept.end().is_err());
     assert_eq!(schemas(&theirs), ["threadwise"]);

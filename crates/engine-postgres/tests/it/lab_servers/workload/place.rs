@@ -4,6 +4,7 @@ use std::os::unix::fs::PermissionsExt;
 use threadwise_engine_postgres::Server;
 use threadwise_engine_postgres::cluster::{self, Cluster, Programs};
 use threadwise_engine_postgres::options::{Managed, SCHEMA};
+use threadwise_engine_sql::Driver;
 
 /// A running server with our schema.
 pub struct Place {
@@ -20,6 +21,13 @@ impl Place {
     /// A connection that is not the workload's.
     pub fn client(&self) -> postgres::Client {
         self.server().connect("test").unwrap()
+    }
+
+    /// Drops the schema with its data, and makes it again.
+    pub fn forget(&self) {
+        self.client().batch_execute(&format!("DROP SCHEMA IF EXISTS {SCHEMA} CASCADE")).unwrap();
+        let server = self.server();
+        threadwise_engine_sql::make_schema(server, &mut Driver::connect(server, "test").unwrap()).unwrap();
     }
 
     /// A table with its schema.
@@ -50,6 +58,6 @@ fn started(test: &str, settings: &[(&str, &str)]) -> Place {
     cluster::prepare(&home, &programs, &managed, 64 << 20, 8).unwrap();
     let cluster = Cluster::start(&programs, &home).unwrap();
     let place = Place { cluster, _folder: folder };
-    place.client().batch_execute(&format!("CREATE SCHEMA {SCHEMA}")).unwrap();
+    place.forget();
     place
 }

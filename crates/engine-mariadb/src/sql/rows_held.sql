@@ -1,0 +1,1 @@
+SELECT COUNT(*), CAST(COALESCE(SUM(c1 MOD {modulus}), 0) AS SIGNED) FROM {table}

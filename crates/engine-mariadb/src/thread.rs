@@ -1,0 +1,60 @@
+//! The server's threads: which one serves a connection.
+//!
+//! Source: information_schema.PROCESSLIST.TID is the kernel's thread number
+//! (mariadb.com/kb/en/information-schema-processlist-table). The number alone proves nothing: the
+//! server may run on another machine or in another PID namespace, where it belongs to another thread. So the
+//! thread must be one of a MariaDB server, and must use CPU time when a query asks for it.
+
+use mysql::Conn;
+use mysql::prelude::Queryable;
+use threadwise_engine::EngineError;
+use threadwise_engine::servers::Thread;
+use threadwise_engine_sql::Usage;
+use threadwise_process::proc;
+
+use crate::Server;
+use crate::error::query;
+
+/// CPU time that the proof needs, nanoseconds: the query uses several times that.
+const PROOF_NS: u64 = 1_000_000;
+
+/// The thread that serves this connection: `Ok(Err(why))` if it is out of reach.
+///
+/// # Errors
+/// An error of the server.
+pub(crate) fn locate(connection: &mut Conn, server: &Server) -> Result<Result<Thread, String>, EngineError> {
+    if !server.near() {
+        return Ok(Err(format!("it runs on another machine ({})", server.place())));
+    }
+    let action = "find the thread of a session";
+    let handling: Option<String> =
+        connection.query_first("SELECT @@thread_handling").map_err(|cause| query(action, &cause))?;
+    if handling.as_deref() != Some("one-thread-per-connection") {
+        let why = format!(
+            "its sessions have no threads of their own (thread_handling={})",
+            handling.unwrap_or_default()
+        );
+        return Ok(Err(why));
+    }
+    let tid: Option<u32> = connection
+        .query_first("SELECT TID FROM information_schema.PROCESSLIST WHERE ID = CONNECTION_ID()")
+        .map_err(|cause| query(action, &cause))?;
+    let elsewhere = || Ok(Err("it runs on another machine or in another PID namespace".to_owned()));
+    let Some(thread) = tid.and_then(process_of) else { return elsewhere() };
+    let before = Usage::of_thread(Some(thread));
+    let question = "SELECT BENCHMARK(20000, MD5(RAND()))";
+    connection.query_drop(question).map_err(|cause| query(action, &cause))?;
+    if Usage::of_thread(Some(thread)).cpu_ns < before.cpu_ns + PROOF_NS {
+        return elsewhere();
+    }
+    Ok(Ok(thread))
+}
+
+/// The MariaDB server that a thread belongs to.
+fn process_of(tid: u32) -> Option<Thread> {
+    let status = std::fs::read_to_string(format!("/proc/{tid}/status")).ok()?;
+    let pid: u32 = status.lines().find_map(|line| line.strip_prefix("Tgid:"))?.trim().parse().ok()?;
+    let title = proc::title(pid)?;
+    let program = title.split(' ').next()?.rsplit('/').next()?;
+    ["mariadbd", "mysqld"].contains(&program).then_some((pid, tid))
+}

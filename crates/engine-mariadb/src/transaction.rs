@@ -1,0 +1,202 @@
+//! `transaction` on MariaDB: the user's prepared statements on the user's server, in separate transactions.
+//!
+//! A session has the settings of the user's own clients. Nothing is made in the server, so nothing has to be dropped.
+//!
+//! Tests on 10.11 and 11.4 showed what a read-only transaction of MariaDB refuses: writing to tables of every storage
+//! engine, also by stored functions, to sequences (`NEXTVAL`, `SETVAL`), new temporary tables, and `FOR UPDATE`. It
+//! does not refuse DDL, which commits it first, files (`INTO OUTFILE`), nor `LOCK IN SHARE MODE`: no file of statements
+//! may contain these, nor the functions of `outlive_rollback.txt`. What remains is what a stored function does besides
+//! writing to tables: `GET_LOCK`, `SET GLOBAL`, `SELECT … INTO OUTFILE`, and functions of shared libraries. All of
+//! these but GET_LOCK need rights that readers do not have.
+
+use mysql::Conn;
+use mysql::prelude::Queryable;
+use threadwise_engine::workloads::options::refuse;
+use threadwise_engine::workloads::transaction::{Quoting, Transaction, needs_users_data};
+use threadwise_engine::{EngineError, LoadRequest};
+use threadwise_engine_sql::some_sessions;
+use threadwise_study::transaction::SQL;
+
+use crate::Server;
+use crate::connect::target;
+use crate::error::{failed, query};
+use crate::options::{External, Which};
+
+/// MariaDB's quoting.
+const QUOTING: Quoting = Quoting {
+    backslashes: true,
+    hash_comments: true,
+    dollars: false,
+    nested_comments: false,
+    brackets: false,
+};
+
+/// Functions whose effect outlives a ROLLBACK.
+const OUTLIVE_ROLLBACK: &str = include_str!("outlive_rollback.txt");
+
+/// How to name the user's server.
+const HOW: &str = "give the address of your server with its database, --engine mariadb://USER@HOST/DATABASE";
+
+/// Reads and checks the options of a request, and those of the server.
+///
+/// # Errors
+/// The first option that is impossible.
+pub(crate) fn parse(request: &LoadRequest) -> Result<(Transaction, External), EngineError> {
+    some_sessions(request)?;
+    let transaction = Transaction::parse(&request.options, QUOTING, OUTLIVE_ROLLBACK)?;
+    let Which::External(external) = crate::options::parse(&request.engine_options)? else {
+        return needs_users_data(HOW);
+    };
+    if request.engine_options.contains_key("schema") {
+        return Err(refuse("schema", "nothing is made in your server; leave it out".into()));
+    }
+    match target(&external.url)?.database {
+        // Checked before a server is asked: two names that differ are a mistake.
+        Some(database) => transaction.expect_database(&database).map(|()| (transaction, external)),
+        None => Err(refuse("url", format!("it names no database: {HOW}"))),
+    }
+}
+
+/// A connection, checked to be in the database that may be written to, if one may.
+///
+/// # Errors
+/// It is in another one; or a backslash means something else there.
+pub(crate) fn connect(server: &Server, transaction: &Transaction) -> Result<Conn, EngineError> {
+    let mut connection = server.connect_as_client(transaction.statements.len())?;
+    let action = "ask for the name of the database";
+    let asked: Option<(String, String)> = connection
+        .query_first("SELECT DATABASE(), @@SESSION.sql_mode")
+        .map_err(|cause| query(action, &cause))?;
+    let (database, sql_mode) = asked.ok_or_else(|| failed(action, "it returned none"))?;
+    transaction.expect_database(&database)?;
+    match backslash(transaction, &sql_mode) {
+        Some(why) => Err(failed("parse the statements as the server does", why)),
+        None => Ok(connection),
+    }
+}
+
+/// Why a backslash may have another meaning than it had when the file was split into statements.
+fn backslash(transaction: &Transaction, sql_mode: &str) -> Option<String> {
+    let mode = ["NO_BACKSLASH_ESCAPES", "ANSI_QUOTES"]
+        .into_iter()
+        .find(|mode| sql_mode.split(',').any(|one| one == *mode))?;
+    let has = |text: &str| text.contains('\\');
+    let statement = transaction.statements.iter().find(|one| has(&one.text(|_| String::new())))?;
+    Some(format!(
+        "line {}: it has a backslash, which means something else under the server's sql_mode {mode}: write it without",
+        statement.line
+    ))
+}
+
+/// Refuses statements that may write and that name another database of this server: only the named database may be
+/// written to, and a full name reaches everything that the account may write to.
+///
+/// MariaDB does not tell which table a statement writes to before it is executed. So a name of another database before
+/// a dot is refused in any place; in a string or a comment the user can avoid it.
+///
+/// # Errors
+/// The first name, with the line of its statement; or an error of the server.
+pub(crate) fn check_names(connection: &mut Conn, transaction: &Transaction) -> Result<(), EngineError> {
+    let Some(named) = &transaction.may_write else { return Ok(()) };
+    let all: Vec<String> = connection
+        .query("SELECT SCHEMA_NAME FROM information_schema.SCHEMATA")
+        .map_err(|cause| query("list the databases", &cause))?;
+    let others: Vec<String> =
+        all.iter().filter(|name| *name != named).map(|name| name.to_lowercase()).collect();
+    let first = transaction.statements.iter().find_map(|statement| {
+        let text = statement.text(|_| "?".to_owned()).to_lowercase();
+        Some((statement.line, others.iter().find(|name| names(&text, name))?))
+    });
+    match first {
+        None => Ok(()),
+        Some((line, other)) => Err(refuse(
+            SQL,
+            format!(
+                "line {line} names the database '{other}', and only '{named}' may be written to; rename an \
+                 alias of that name"
+            ),
+        )),
+    }
+}
+
+/// Whether a text contains this name before a dot, with or without backquotes; both in lower case.
+fn names(text: &str, name: &str) -> bool {
+    let is_part = |letter: char| letter.is_alphanumeric() || letter == '_' || letter == '$';
+    text.match_indices(name).any(|(at, _)| {
+        let (before, after) = (text[..at].trim_end_matches('`'), &text[at + name.len()..]);
+        let begins = before.len() < at || !before.ends_with(is_part);
+        begins && after.trim_start_matches('`').trim_start().starts_with('.')
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use threadwise_study::{OptionValue, Options};
+
+    fn request(sql: &str, url: Option<&str>) -> LoadRequest {
+        let text = |name: &str, value: &str| (name.to_owned(), OptionValue::Text(value.to_owned()));
+        LoadRequest {
+            workload: threadwise_study::Workload::Transaction,
+            options: Options::from([text("sql", sql)]),
+            engine_options: url.map(|url| text("url", url)).into_iter().collect(),
+            data_dir: "/nowhere".into(),
+            treatment: "t".into(),
+            sessions: 1,
+            seed: 1,
+        }
+    }
+
+    #[test]
+    fn a_server_of_the_users_and_a_database_are_needed() {
+        let why = |request: &LoadRequest| parse(request).unwrap_err().to_string();
+        assert!(why(&request("SELECT 1", None)).contains("--engine mariadb://USER@HOST/DATABASE"));
+        let message = why(&request("SELECT 1", Some("mariadb://me@db/")));
+        assert!(message.contains("names no database"), "{message}");
+        let mut with_schema = request("SELECT 1", Some("mariadb://me@db/shop"));
+        assert!(parse(&with_schema).is_ok());
+        with_schema.engine_options.insert("schema".into(), OptionValue::Text("tw".into()));
+        assert!(why(&with_schema).contains("nothing is made"));
+        with_schema.sessions = 0;
+        assert!(why(&with_schema).contains("0 sessions"));
+    }
+
+    #[test]
+    fn functions_that_outlive_a_rollback_are_refused() {
+        for call in
+            ["GET_LOCK('a', 1)", "get_lock /* x */ ('a', 1)", "1 + `sys_exec`('x')", "shop.memc_set('a')"]
+        {
+            let why = parse(&request(&format!("SELECT {call}"), Some("mariadb://me@db/shop"))).unwrap_err();
+            assert!(why.to_string().contains("no ROLLBACK undoes"), "{call}: {why}");
+        }
+        for call in ["'GET_LOCK()'", "\"get_lock\"", "get_lock", "1 # get_lock()"] {
+            assert!(parse(&request(&format!("SELECT {call}"), Some("mariadb://me@db/shop"))).is_ok());
+        }
+    }
+
+    #[test]
+    fn a_backslash_needs_the_usual_mode() {
+        let parsed =
+            |sql: &str| Transaction::parse(&request(sql, None).options, QUOTING, OUTLIVE_ROLLBACK).unwrap();
+        let with = parsed("SELECT 1;\nSELECT '\\''");
+        assert_eq!(backslash(&with, "STRICT_TRANS_TABLES,NO_ENGINE_SUBSTITUTION"), None);
+        for mode in ["ANSI_QUOTES", "STRICT_TRANS_TABLES,NO_BACKSLASH_ESCAPES"] {
+            assert!(backslash(&with, mode).unwrap().contains("line 2"), "{mode}");
+            assert_eq!(backslash(&parsed("SELECT 1"), mode), None);
+        }
+    }
+
+    #[test]
+    fn a_database_is_named_before_a_dot() {
+        for text in ["update other.t set", "insert into `other`.`t`", "select * from other . t", "(other.t)"]
+        {
+            assert!(names(text, "other"), "{text}");
+        }
+        for text in
+            ["update another.t", "update other_.t", "select other from t", "select t.other, 1", "other"]
+        {
+            assert!(!names(text, "other"), "{text}");
+        }
+        assert!(names("x.a, other.b", "other") && names("my-shop.t", "my-shop"));
+    }
+}

@@ -1,9 +1,0 @@
--- The table of the published measurements; c4 is 0 in seeded rows, and session + 1 in inserted ones.
-CREATE TABLE {table} (
-    c1 BIGINT       NOT NULL PRIMARY KEY,
-    c2 TIMESTAMP(6) NOT NULL DEFAULT CURRENT_TIMESTAMP(6),
-    c3 CHAR(111)    NOT NULL DEFAULT '{text}',
-    c4 INT          NOT NULL DEFAULT 0,
-    c5 INT          NOT NULL DEFAULT 0,
-    c6 BIGINT       NOT NULL
-) ENGINE={engine} CHARACTER SET latin1 {options}

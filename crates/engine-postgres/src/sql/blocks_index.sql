@@ -1,0 +1,1 @@
+CREATE UNIQUE INDEX "{name}_by_k" ON {table} (k)

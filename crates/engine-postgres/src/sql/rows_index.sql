@@ -1,0 +1,1 @@
+ALTER TABLE {table} ADD CONSTRAINT "{name}_key" PRIMARY KEY (c1)

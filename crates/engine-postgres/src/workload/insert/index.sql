@@ -1,1 +1,0 @@
-ALTER TABLE {schema}.{table} ADD CONSTRAINT {table}_key PRIMARY KEY (c1)

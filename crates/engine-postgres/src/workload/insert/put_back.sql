@@ -1,1 +1,0 @@
-DELETE FROM {schema}.{table} WHERE c4 <> 0

@@ -1,1 +1,0 @@
-CREATE UNIQUE INDEX {table}_by_k ON {schema}.{table} (k)

@@ -1,0 +1,119 @@
+//! `transaction`: the user's prepared statements on the user's server, in separate transactions.
+//!
+//! A session has the settings of the user's own clients. Nothing is made in the server, so nothing has to be dropped.
+
+use threadwise_engine::worker::{StepResult, closed_loop};
+use threadwise_engine::workloads::transaction::{Draws, Transaction};
+use threadwise_engine::{EngineError, LoadRequest, Loaded, Session, SessionRequest, Window};
+use threadwise_study::SessionSlice;
+
+use crate::dialect::Dialect;
+use crate::driver::{Connection, Driver};
+use crate::session::Common;
+use crate::workload::Work;
+
+/// The user's statements, prepared on one connection.
+struct Prepared<S> {
+    transaction: Transaction,
+    statements: Vec<S>,
+    begin: &'static str,
+    end: String,
+    draws: Draws,
+}
+
+impl<S> Prepared<S> {
+    fn new<C: Connection<Statement = S>>(
+        connection: &mut C,
+        dialect: &Dialect,
+        transaction: &Transaction,
+        draws: Draws,
+    ) -> Result<Self, EngineError> {
+        let prepare = |statement| connection.prepare_theirs(statement, &transaction.parameters);
+        let [read_only, read_write] = dialect.begin;
+        Ok(Self {
+            statements: transaction.statements.iter().map(prepare).collect::<Result<_, _>>()?,
+            begin: if transaction.is_read_only() { read_only } else { read_write },
+            end: format!("{}{}", transaction.ending(), dialect.end),
+            transaction: transaction.clone(),
+            draws,
+        })
+    }
+
+    /// Executes one transaction, and ends it so.
+    fn execute<C: Connection<Statement = S>>(
+        &mut self,
+        connection: &mut C,
+        end: Option<&str>,
+    ) -> Result<(), EngineError> {
+        let values = self.draws.draw();
+        connection.run("begin a transaction", self.begin)?;
+        for (statement, prepared) in self.transaction.statements.iter().zip(&self.statements) {
+            connection.execute_theirs(statement, prepared, &values)?;
+        }
+        connection.run("end a transaction", end.unwrap_or(&self.end))
+    }
+}
+
+/// Executes each statement once and rolls it back, so that a faulty one is reported before anything is measured.
+///
+/// # Errors
+/// An error of the server, with the line of the statement; the database is not the one that may be written to.
+pub(crate) fn try_out<D: Driver>(
+    driver: &D,
+    workload: &Work,
+    transaction: &Transaction,
+    request: &LoadRequest,
+) -> Result<Loaded, EngineError> {
+    let mut opened = driver.open(workload, 0)?;
+    let connection = &mut opened.connection;
+    driver.check_transaction(connection, transaction)?;
+    let draws = Draws::new(transaction, request.seed, 0);
+    let mut prepared = Prepared::new(connection, driver.dialect(), transaction, draws)?;
+    prepared.execute(connection, Some(&format!("ROLLBACK{}", driver.dialect().end)))?;
+    Ok(Loaded { notes: transaction.notes(), ..Loaded::default() })
+}
+
+/// An open session.
+pub(crate) struct TransactionSession<D: Driver> {
+    common: Common<D>,
+    prepared: Prepared<<D::Connection as Connection>::Statement>,
+}
+
+impl<D: Driver> TransactionSession<D> {
+    /// Prepares the statements.
+    ///
+    /// # Errors
+    /// An error of the server, with the line of the statement.
+    pub(crate) fn new(
+        mut common: Common<D>,
+        transaction: &Transaction,
+        request: &SessionRequest,
+    ) -> Result<Self, EngineError> {
+        let draws = Draws::new(transaction, request.seed, request.session);
+        let prepared = Prepared::new(&mut common.connection, common.dialect, transaction, draws)?;
+        Ok(Self { common, prepared })
+    }
+}
+
+impl<D: Driver> Session for TransactionSession<D> {
+    fn warm(&mut self) -> Result<(), EngineError> {
+        if self.prepared.transaction.is_read_only() {
+            self.prepared.execute(&mut self.common.connection, None)?;
+        }
+        self.common.connection.rest()
+    }
+
+    fn slice(&mut self, window: &Window) -> Result<SessionSlice, EngineError> {
+        let Self { common, prepared } = self;
+        let slice = common.client_loop(1, |connection| {
+            let mut calls = 0;
+            let step = || {
+                prepared.execute(connection, None)?;
+                calls += 1;
+                Ok(StepResult { rows: 1, ..StepResult::default() })
+            };
+            Ok((closed_loop(window, step, || Ok([]))?, calls))
+        });
+        self.common.is_done_with(window, slice.map(|(slice, _)| slice))
+    }
+}
