@@ -104,7 +104,7 @@ fn a_data_set_is_made_once_and_found_again() {
     assert_eq!(made.folder, stage.root().join("sf0.01"));
     assert_eq!(made.tables.iter().map(|table| table.name).collect::<Vec<_>>(), TABLES);
     assert_eq!(made.tables[7].rows, 60_175);
-    assert_eq!(made.bytes(), made.files().map(|file| fs::metadata(file).unwrap().len()).sum());
+    assert_eq!(made.bytes(), made.files().map(|file| fs::metadata(file).unwrap().len()).sum::<u64>());
     assert_eq!(fs::read_to_string(made.folder.join("orders.parquet")).unwrap(), "rows of orders at 0.01");
     is_whole(&made).unwrap();
     assert!(shares.is_sorted_by(|one, two| one.0 <= two.0) && shares.last().unwrap().0 == 1.0, "{shares:?}");
