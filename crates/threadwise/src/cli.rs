@@ -652,9 +652,18 @@ pub struct ListArgs {
     /// Print JSON
     #[arg(long)]
     pub json: bool,
-    /// Print the JSON schema of study definitions, for editors
-    #[arg(long, conflicts_with = "json")]
-    pub schema: bool,
+    /// Print the JSON schema of study definitions (study) or of JSON reports (report)
+    #[arg(long, value_name = "FORM", num_args = 0..=1, require_equals = true, default_missing_value = "study", conflicts_with = "json")]
+    pub schema: Option<SchemaOf>,
+}
+
+/// A form with a JSON schema.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum SchemaOf {
+    /// Study definitions, for editors.
+    Study,
+    /// `report --json` and `run --json`, for programs.
+    Report,
 }
 
 /// Arguments of `export`.

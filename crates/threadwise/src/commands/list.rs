@@ -1,6 +1,6 @@
 //! `threadwise list`: what can be run, and what this machine supports.
 
-use crate::cli::ListArgs;
+use crate::cli::{ListArgs, SchemaOf};
 use crate::commands::topology::{self, live};
 use crate::engines;
 use crate::error::AppError;
@@ -43,8 +43,12 @@ const PRESETS: [(&str, &[&str]); 7] = [
 
 /// Prints questions, presets, engines, workloads and placements.
 pub fn list(args: &ListArgs) -> Result<(), AppError> {
-    if args.schema {
-        return output::print(&format!("{:#}\n", threadwise_study::load::schema()));
+    match args.schema {
+        Some(SchemaOf::Study) => {
+            return output::print(&format!("{:#}\n", threadwise_study::load::schema()));
+        }
+        Some(SchemaOf::Report) => return output::print(&json::schema::report()),
+        None => {}
     }
     let entries = entries(&live()?)?;
     if args.json {

@@ -159,5 +159,7 @@ fn the_schema_of_study_definitions_is_printed_for_editors() {
     let schema: Value = serde_json::from_str(&lab.ok(&["list", "--schema"]).stdout).unwrap();
     assert_eq!(schema["$schema"], "http://json-schema.org/draft-07/schema#");
     assert_eq!(schema["properties"]["design"]["properties"]["blocks"]["minimum"], 1);
+    let schema: Value = serde_json::from_str(&lab.ok(&["list", "--schema=report"]).stdout).unwrap();
+    assert!(schema["properties"]["estimates"].is_object() && schema["$defs"]["StudyEstimate"].is_object());
     assert_eq!(lab.run(&["list", "--schema", "--json"]).code, Some(2));
 }
