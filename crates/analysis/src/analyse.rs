@@ -23,7 +23,7 @@ pub fn analyse(study: &Study, runs: &[Run], alpha_share: f64) -> Analysis {
 
 /// Analyses; left-over siblings and other CPUs are separate if the machine is given.
 ///
-/// `alpha_share` is 1 for a single analysis at the design's level, [`UNTIL_LEVEL_SHARE`] for interim ones; the
+/// `alpha_share` is 1 for a single analysis at the design's level, [`crate::UNTIL_LEVEL_SHARE`] for interim ones; the
 /// level of every interval is 1 − (1 − design level) · share.
 /// Degenerate cases: without usable blocks there are no estimates and no floors; with one block a
 /// value has the interval (0, ∞).

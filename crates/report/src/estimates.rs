@@ -91,7 +91,7 @@ fn ratio() -> String {
 }
 
 /// Fields of an object that identify the estimates inside it. Those of an estimate itself do so whatever their names.
-const IDENTITY: [&str; 41] = [
+const IDENTITY: [&str; 42] = [
     "arm",
     "axis",
     "baseline",
@@ -113,6 +113,7 @@ const IDENTITY: [&str; 41] = [
     "kind",
     "label",
     "last_block",
+    "line_ns_p50",
     "metric",
     "name",
     "number",
@@ -167,9 +168,10 @@ impl Analysed {
     ) -> Option<Value> {
         match value {
             Value::Array(all) if all.iter().any(Value::is_object) => {
-                let all = all.into_iter();
-                let left: Vec<Value> =
-                    all.filter_map(|one| self.take(family, figure.clone(), one, around)).collect();
+                let all = (1..).zip(all);
+                let left: Vec<Value> = all
+                    .filter_map(|(at, one)| self.take(family, figure.clone(), placed(one, at), around))
+                    .collect();
                 (!left.is_empty()).then_some(Value::Array(left))
             }
             Value::Array(all) => (!all.is_empty()).then_some(Value::Array(all)),
@@ -186,8 +188,7 @@ impl Analysed {
         fields: Map<String, Value>,
         around: &Map<String, Value>,
     ) -> Option<Value> {
-        let is_estimate =
-            fields.contains_key("low") && (fields.contains_key("value") || fields.contains_key("mean"));
+        let is_estimate = is_estimate(&fields);
         let (inner, mut scalars): (Map<_, _>, Map<_, _>) =
             fields.into_iter().partition(|(_, value)| value.is_object() || value.is_array());
         let mut place = around.clone();
@@ -197,6 +198,10 @@ impl Analysed {
                 .filter(|(name, value)| is_identity(name, value))
                 .map(|(name, value)| (name.clone(), value.clone())),
         );
+        if !scalars.contains_key("metric") {
+            // It is that of this object, not of what lies deeper.
+            place.remove("metric");
+        }
         scalars.retain(|_, value| is_estimate || !value.is_null());
         let mut left = Map::new();
         for (name, value) in inner {
@@ -216,6 +221,21 @@ impl Analysed {
         scalars.append(&mut left);
         Some(Value::Object(scalars))
     }
+}
+
+fn is_estimate(fields: &Map<String, Value>) -> bool {
+    fields.contains_key("low") && (fields.contains_key("value") || fields.contains_key("mean"))
+}
+
+/// An element of a list; an estimate without a name has its place in the list.
+fn placed(mut one: Value, at: u32) -> Value {
+    if let Value::Object(fields) = &mut one
+        && is_estimate(fields)
+        && !fields.iter().any(|(name, value)| is_identity(name, value))
+    {
+        fields.insert("position".to_owned(), at.into());
+    }
+    one
 }
 
 fn is_identity(name: &str, value: &Value) -> bool {

@@ -128,6 +128,7 @@ pub struct NoiseFloor {
     #[serde(flatten)]
     pub ratio: Interval,
     /// The larger distance of its ends from 1, in logarithms.
+    #[serde(rename = "floor_log")]
     pub floor: f64,
     /// Two-sided p of A′/A being 1.
     pub p: f64,

@@ -175,6 +175,7 @@ pub struct QueryEstimates {
     /// Largest observed DOP.
     pub dop_max: Option<u32>,
     /// Index of the plan most of its executions had.
+    #[schemars(with = "Option<String>")]
     pub plan: Option<usize>,
     /// How many different plans its executions had; 0 if none is known.
     pub plans_seen: u32,
@@ -366,9 +367,11 @@ pub struct PlanChange {
     pub query: u8,
     /// Index of the baseline's plan.
     #[serde(rename = "baseline_plan")]
+    #[schemars(with = "String")]
     pub baseline: usize,
     /// Index of the other plan.
     #[serde(rename = "other_plan")]
+    #[schemars(with = "String")]
     pub other: usize,
     /// Treatments that had it.
     pub treatments: Vec<String>,

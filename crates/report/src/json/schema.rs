@@ -89,8 +89,11 @@ fn without_estimates(schema: &Value, known: &Value) -> Option<Value> {
             .filter_map(|(name, schema)| Some((name.clone(), without_estimates(schema, known)?)));
         left.insert("properties".to_owned(), Value::Object(kept.collect()));
     }
-    // What is not known is left out.
+    // What is not known is left out, so that a value may be of several forms.
     left.remove("required");
+    if let Some(forms) = left.remove("oneOf") {
+        left.insert("anyOf".to_owned(), forms);
+    }
     Some(Value::Object(left))
 }
 

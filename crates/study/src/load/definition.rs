@@ -72,7 +72,7 @@ pub(super) struct Definition {
     #[schemars(with = "String", regex(pattern = r"\S"), extend("examples" = ["logical-io"]))]
     pub workload: Workload,
     /// Seed of every draw: orders, placements, data. `--seed` comes before it.
-    #[schemars(extend("default" = 1, "examples" = [42]))]
+    #[schemars(extend("x-default" = "drawn, and stored", "examples" = [42]))]
     pub seed: Option<u64>,
     /// Options of the workload, for all treatments.
     #[serde(default)]

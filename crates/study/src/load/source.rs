@@ -131,6 +131,23 @@ impl Source {
         start
     }
 
+    /// Refuses lists where one table is meant, which serde would read by position.
+    fn one_table_each(&self) -> Result<(), LoadError> {
+        const SECTIONS: [&str; 6] = ["design", "baseline", "sweep", "dop", "jobs", "external"];
+        let Ok(root) = toml::de::DeTable::parse(&self.text) else { return Ok(()) };
+        let is_list = |name: &&str| {
+            matches!(root.get_ref().get(*name).map(|one| one.get_ref()), Some(DeValue::Array(_)))
+        };
+        match SECTIONS.into_iter().find(is_list) {
+            Some(name) => {
+                let why =
+                    format!("{name} is one table: write [{name}], once in brackets, and its keys below");
+                Err(self.at(&[name], why))
+            }
+            None => Ok(()),
+        }
+    }
+
     /// Reads the definition.
     fn definition(&self) -> Result<Definition, LoadError> {
         /// Read first: a newer file may have unknown keys.
@@ -143,7 +160,10 @@ impl Source {
         };
         let head: Head = toml::from_str(&self.text).map_err(located)?;
         match head.version {
-            Some(FILE_VERSION) => toml::from_str(&self.text).map_err(located),
+            Some(FILE_VERSION) => {
+                self.one_table_each()?;
+                toml::from_str(&self.text).map_err(located)
+            }
             None => Err(self.whole(format!("the key 'version' is missing; add version = {FILE_VERSION}"))),
             Some(other) => {
                 let why = format!("version is {other}, but this program reads version {FILE_VERSION}");

@@ -31,6 +31,10 @@ const BODIES: &[(&str, &str)] = &[
     ),
     ("design = 3\n", "mine.toml:5:10: invalid type: integer '3', expected a table"),
     (
+        "sweep = [\"packed\"]\n",
+        "mine.toml:5:9: sweep is one table: write [sweep], once in brackets, and its keys below",
+    ),
+    (
         "[treatment]\nplacement = \"2c1t\"\n",
         "mine.toml:5:1: invalid type: a table, expected a list ([[NAME]], twice in brackets)",
     ),

@@ -170,6 +170,23 @@ fn schema_of<'s>(root: &'s Value, schema: &'s Value) -> Vec<&'s Value> {
 /// Fields of a value that its schema does not have.
 fn unknown(root: &Value, schema: &Value, value: &Value, path: &str, found: &mut BTreeSet<String>) {
     let schemas = schema_of(root, schema);
+    let of_type = |name: &Value| match name.as_str().unwrap() {
+        "integer" => value.is_u64() || value.is_i64(),
+        "number" => value.is_number(),
+        "string" => value.is_string(),
+        "boolean" => value.is_boolean(),
+        "array" => value.is_array(),
+        "object" => value.is_object(),
+        _ => value.is_null(),
+    };
+    let is_allowed = |types: &Value| match types {
+        Value::Array(all) => all.iter().any(of_type),
+        one => of_type(one),
+    };
+    let types: Vec<&Value> = schemas.iter().filter_map(|schema| schema.get("type")).collect();
+    if !types.is_empty() && !types.into_iter().any(is_allowed) {
+        found.insert(format!("{path}: {value} is of another type"));
+    }
     match value {
         Value::Object(fields) => {
             for (name, value) in fields {
