@@ -50,7 +50,8 @@ fn estimate(figures: &mut Figures, study: &str, one: &Value) {
     if parts[1].ends_with(&parts[2]) {
         parts[2].clear();
     }
-    let place = one["place"].as_object().unwrap().iter();
+    // Fractions are no names: their last digits differ from machine to machine.
+    let place = one["place"].as_object().unwrap().iter().filter(|(_, value)| !value.is_f64());
     let is_name = |name: &str, value: &str| !value.is_empty() && name != "method" && name != "p_sign_flip";
     let place = place.map(|(name, value)| (name, text(value))).filter(|(name, value)| is_name(name, value));
     let place = place.map(|(name, value)| format!("{name}={value}"));
