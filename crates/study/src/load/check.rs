@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 
 use serde_json::Value as Schema;
 use threadwise_machine::Pin;
-use toml::{Table, Value};
+use toml::Value;
 
 use super::definition::{self, Definition, OptionTable, TreatmentSection};
 use super::source::{LoadError, StudyFile};
@@ -30,7 +30,7 @@ impl StudyFile {
     pub(super) fn check(&self) -> Result<(), LoadError> {
         static SCHEMA: OnceLock<Schema> = OnceLock::new();
         let Definition { options, engine_options, sweep, dop, jobs, treatments, .. } = &self.definition;
-        let table: Table = toml::from_str(&self.source.text).unwrap_or_default();
+        let table = self.source.table()?;
         self.limits(SCHEMA.get_or_init(definition::schema), &Value::Table(table), &mut Vec::new())?;
         self.words()?;
         self.design()?;

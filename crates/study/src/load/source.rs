@@ -131,6 +131,16 @@ impl Source {
         start
     }
 
+    /// An error of the parser at its place, in the terms of study definitions.
+    fn located(&self, error: &toml::de::Error) -> LoadError {
+        self.at_byte(error.span().map_or(0, |span| span.start), plain(error.message()))
+    }
+
+    /// The text as a table; refuses whole numbers beyond 64 bits with a sign, which a number with a fraction would take.
+    pub fn table(&self) -> Result<toml::Table, LoadError> {
+        toml::from_str(&self.text).map_err(|error| self.located(&error))
+    }
+
     /// Refuses lists where one table is meant, which serde would read by position.
     fn one_table_each(&self) -> Result<(), LoadError> {
         const SECTIONS: [&str; 6] = ["design", "baseline", "sweep", "dop", "jobs", "external"];
@@ -155,9 +165,7 @@ impl Source {
         struct Head {
             version: Option<i64>,
         }
-        let located = |error: toml::de::Error| {
-            self.at_byte(error.span().map_or(0, |span| span.start), plain(error.message()))
-        };
+        let located = |error| self.located(&error);
         let head: Head = toml::from_str(&self.text).map_err(located)?;
         match head.version {
             Some(FILE_VERSION) => {
@@ -175,7 +183,8 @@ impl Source {
 
 /// Rewrites the parser's message in the terms of study definitions.
 fn plain(message: &str) -> String {
-    const WORDS: [(&str, &str); 12] = [
+    const WORDS: [(&str, &str); 13] = [
+        ("u64 value was too large", "the number is too large"),
         (
             "invalid type: map, expected a sequence",
             "invalid type: a table, expected a list ([[NAME]], twice in brackets)",

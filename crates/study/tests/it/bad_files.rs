@@ -30,6 +30,7 @@ const BODIES: &[(&str, &str)] = &[
         "mine.toml:5:1: unknown key 'colour', expected one of 'version', 'name', 'title', 'engine', 'engine_options', 'workload', 'seed', 'options', 'factors', 'design', 'baseline', 'treatment', 'sweep', 'dop', 'jobs', 'external', 'comparison'",
     ),
     ("design = 3\n", "mine.toml:5:10: invalid type: integer '3', expected a table"),
+    ("[sweep]\npast = 12472881330052737681\n", "mine.toml:6:8: the number is too large"),
     (
         "sweep = [\"packed\"]\n",
         "mine.toml:5:9: sweep is one table: write [sweep], once in brackets, and its keys below",
