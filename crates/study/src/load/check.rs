@@ -23,6 +23,9 @@ const MAX_BLOCKS: i64 = 1 << 28;
 /// Levels of the option `data`.
 pub(super) const DATA_LEVELS: [&str; 3] = ["l2", "llc", "memory"];
 
+/// Longest level of a factor: groups and treatments are named by it. As long as a path may be (`PATH_MAX`).
+const MOST_LEVEL_CHARS: usize = 4096;
+
 /// Maximum length of a list of levels in a section: a longer one would take long to resolve.
 const MOST_NUMBERS: usize = 200;
 
@@ -383,7 +386,11 @@ pub(super) fn levels_fault(
     }
     let of_level = |(at, level): (usize, &OptionValue)| {
         let twice = || format!("level '{level}' of factor '{factor}' appears twice");
-        let fault = level_fault(workload, factor, level);
+        let length = level.to_string().chars().count();
+        let long = (length > MOST_LEVEL_CHARS).then(|| {
+            format!("level of factor '{factor}' has {length} characters; {MOST_LEVEL_CHARS} are allowed")
+        });
+        let fault = long.or_else(|| level_fault(workload, factor, level));
         Some((Some(at), fault.or_else(|| levels[..at].contains(level).then(twice))?))
     };
     study_wide(workload, factor)

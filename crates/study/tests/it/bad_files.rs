@@ -11,6 +11,17 @@ fn refusal(text: &str) -> String {
 }
 
 #[test]
+fn a_level_is_no_longer_than_a_path() {
+    let level = "x".repeat(5000);
+    let text = format!(
+        "version = 1\nname = \"x\"\nengine = \"native\"\nworkload = \"index\"\n[factors]\nlock = [\"spin\", \"{level}\"]\n\
+         [[treatment]]\nplacement = \"2c1t\"\n"
+    );
+    let wanted = "mine.toml:6:17: level of factor 'lock' has 5000 characters; 4096 are allowed";
+    assert_eq!(refusal(&text), wanted);
+}
+
+#[test]
 fn heads() {
     for (text, message) in [
         ("", "mine.toml:1:1: the key 'version' is missing; add version = 1"),
