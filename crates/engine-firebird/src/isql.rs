@@ -101,7 +101,7 @@ impl Isql {
     /// # Errors
     /// An error of the engine.
     pub(crate) fn run(&mut self, action: &str, sql: &str) -> Result<(), EngineError> {
-        self.say(action, &format!("{sql};\ncommit;\n")).map(drop)
+        self.exchange(action, &format!("{sql};\ncommit;\n")).map(drop)
     }
 
     /// Executes a DDL statement whose text contains semicolons.
@@ -109,7 +109,7 @@ impl Isql {
     /// # Errors
     /// An error of the engine.
     pub(crate) fn define(&mut self, action: &str, sql: &str) -> Result<(), EngineError> {
-        self.say(action, &format!("set term ^;\n{sql}^\nset term ;^\ncommit;\n")).map(drop)
+        self.exchange(action, &format!("set term ^;\n{sql}^\nset term ;^\ncommit;\n")).map(drop)
     }
 
     /// The rows of a statement, which is committed; the pages that the session accessed for it are counted.
@@ -117,8 +117,8 @@ impl Isql {
     /// # Errors
     /// An error of the engine; or no statistics.
     pub(crate) fn counted_rows(&mut self, action: &str, sql: &str) -> Result<Vec<Row>, EngineError> {
-        let said = self.say(action, &format!("set stats on;\n{sql};\nset stats off;\ncommit;\n"))?;
-        let (answer, statistics) = said.split_at(said.find(counters::BEGIN).unwrap_or(said.len()));
+        let reply = self.exchange(action, &format!("set stats on;\n{sql};\nset stats off;\ncommit;\n"))?;
+        let (answer, statistics) = reply.split_at(reply.find(counters::BEGIN).unwrap_or(reply.len()));
         let pages =
             counters::parse(statistics).ok_or_else(|| failed(action, "isql reported no statistics of it"))?;
         self.pages = self.pages + pages;
@@ -132,8 +132,8 @@ impl Isql {
     pub(crate) fn plan(&mut self, sql: &str) -> Result<String, EngineError> {
         // To plan only is also to show plans, which would go on.
         let text = format!("set planonly on;\n{sql};\nset planonly off;\nset plan off;\ncommit;\n");
-        let said = self.say("plan a step", &text)?;
-        Ok(said.split_whitespace().collect::<Vec<_>>().join(" "))
+        let reply = self.exchange("plan a step", &text)?;
+        Ok(reply.split_whitespace().collect::<Vec<_>>().join(" "))
     }
 
     /// From now on `end` terminates statements instead of a semicolon, the pages of each are counted, and isql begins
@@ -143,7 +143,7 @@ impl Isql {
     /// An error of isql.
     pub(crate) fn end_statements_with(&mut self, end: &'static str) -> Result<(), EngineError> {
         self.end = end;
-        self.say("set up a session", &format!("set autoddl off;\nset stats on;\nset term {end} ;\n"))
+        self.exchange("set up a session", &format!("set autoddl off;\nset stats on;\nset term {end} ;\n"))
             .map(drop)
     }
 
@@ -167,8 +167,8 @@ impl Isql {
         std::thread::scope(|scope| {
             scope.spawn(move || {
                 // A failed write is reported by isql's last output instead.
-                let mut say = |text: &String| input.write_all(format!("{text}{mark}").as_bytes());
-                texts.iter().try_for_each(&mut say).ok();
+                let mut send = |text: &String| input.write_all(format!("{text}{mark}").as_bytes());
+                texts.iter().try_for_each(&mut send).ok();
             });
             for _ in texts {
                 answers.push(self.read_skipped());
@@ -201,8 +201,8 @@ impl Isql {
             std::mem::swap(&mut line, &mut last);
             line.clear();
             if self.output.read_until(b'\n', &mut line).map_err(|cause| cause.to_string())? == 0 {
-                let said = if error.is_empty() { last } else { error };
-                return Err(self.ended(&String::from_utf8_lossy(&said)));
+                let reply = if error.is_empty() { last } else { error };
+                return Err(self.ended(&String::from_utf8_lossy(&reply)));
             }
             if line.trim_ascii() == self.mark.as_bytes() {
                 break;
@@ -230,35 +230,35 @@ impl Isql {
     }
 
     /// Sends text to isql, and gives its output.
-    fn say(&mut self, action: &str, text: &str) -> Result<String, EngineError> {
+    fn exchange(&mut self, action: &str, text: &str) -> Result<String, EngineError> {
         let written = self.write(text);
         // A failed write is reported by isql's last output instead.
-        let mut said = String::new();
+        let mut reply = String::new();
         loop {
-            let begin = said.len();
-            let length = self.output.read_line(&mut said).map_err(|cause| failed(action, cause))?;
+            let begin = reply.len();
+            let length = self.output.read_line(&mut reply).map_err(|cause| failed(action, cause))?;
             if length == 0 {
-                return Err(failed(action, self.ended(&said)));
+                return Err(failed(action, self.ended(&reply)));
             }
-            let line = said[begin..].trim();
+            let line = reply[begin..].trim();
             if line.starts_with(MARK_ANSWER) {
                 line.clone_into(&mut self.mark);
-                said.truncate(begin);
+                reply.truncate(begin);
                 break;
             }
         }
         written.map_err(|cause| failed(action, cause))?;
-        match said.contains(ERROR) {
-            true => Err(failed(action, words(&said))),
-            false => Ok(said),
+        match reply.contains(ERROR) {
+            true => Err(failed(action, words(&reply))),
+            false => Ok(reply),
         }
     }
 
     /// An error: how isql ended, with its output.
-    fn ended(&mut self, said: &str) -> String {
+    fn ended(&mut self, reply: &str) -> String {
         let status = stopping::wait(&mut self.child, END_LIMIT).ok().flatten();
         let status = status.map_or("closed its output".to_owned(), |status| format!("ended with {status}"));
-        format!("isql {status}: {}", words(said))
+        format!("isql {status}: {}", words(reply))
     }
 }
 
@@ -280,9 +280,9 @@ impl Isql {
 }
 
 /// The rows of isql's output: lines `NAME  value`; a name that repeats begins the next row.
-fn rows(said: &str) -> Vec<Row> {
+fn rows(reply: &str) -> Vec<Row> {
     let mut rows: Vec<Row> = Vec::new();
-    for line in said.lines() {
+    for line in reply.lines() {
         let Some((name, value)) = line.trim_end().split_once(' ') else { continue };
         if rows.last().is_none_or(|row| row.iter().any(|(known, _)| known == name)) {
             rows.push(Row::new());
@@ -300,12 +300,12 @@ mod tests {
 
     #[test]
     fn lines_become_rows() {
-        let said = "\nSTEPS                           30\nCALLS                           -4\n\n\n\
+        let reply = "\nSTEPS                           30\nCALLS                           -4\n\n\n\
                     STEPS                           5\nCALLS                           <null>\n\n";
         let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
         let expected = [["30", "-4"], ["5", "<null>"]]
             .map(|[steps, calls]| vec![pair("STEPS", steps), pair("CALLS", calls)]);
-        assert_eq!(rows(said), expected);
+        assert_eq!(rows(reply), expected);
         assert!(super::rows("\n\n").is_empty());
     }
 }

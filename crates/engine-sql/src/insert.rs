@@ -15,7 +15,7 @@ use threadwise_engine::{EngineError, LoadRequest, Loaded, Session, SessionReques
 use threadwise_study::SessionSlice;
 
 use crate::driver::{Connection, Driver, Parameter, failed, numbers};
-use crate::session::{Common, Tally, compile, counted};
+use crate::session::{Common, Tally, compile, counted, not_prepared};
 use crate::template::{Names, Template};
 use crate::texts::{Rows, Slot, call_sql, insert_step_sql};
 
@@ -202,7 +202,9 @@ impl<D: Driver> RowsSession<D> {
 
     fn in_server(&mut self, window: &Window) -> Result<SessionSlice, EngineError> {
         let owner = self.owner();
-        let Statement::Call(statement) = &self.statement else { return Ok(SessionSlice::default()) };
+        let Statement::Call(statement) = &self.statement else {
+            return Err(not_prepared(self.common.dialect));
+        };
         let (spec, dialect) = (self.spec, self.common.dialect);
         let [start_us, end_us] = self.common.server_window(window)?;
         let wanted = spec.rows_per_session.unwrap_or(0);
@@ -241,7 +243,7 @@ impl<D: Driver> RowsSession<D> {
     fn in_client(&mut self, window: &Window) -> Result<SessionSlice, EngineError> {
         let owner = self.owner();
         let Self { common, spec, statement, next_row, keys, .. } = self;
-        let Statement::Step(statement, slots) = statement else { return Ok(SessionSlice::default()) };
+        let Statement::Step(statement, slots) = statement else { return Err(not_prepared(common.dialect)) };
         let (rows, first, table) = (spec.rows_per_tx, first_key(common.number), "insert rows");
         let mut key_sum = 0;
         let (mut drawn, mut parameters) = (Vec::new(), Vec::new());

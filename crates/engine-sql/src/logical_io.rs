@@ -11,7 +11,7 @@ use threadwise_engine::{EngineError, LoadRequest, Loaded, Session, SessionReques
 use threadwise_study::SessionSlice;
 
 use crate::driver::{Connection, Driver, Parameter};
-use crate::session::{Common, compile, counted};
+use crate::session::{Common, compile, counted, not_prepared};
 use crate::template::{Names, Template};
 use crate::texts::{Blocks, call_sql, logical_io_loop_sql, logical_io_step_sql};
 
@@ -108,7 +108,9 @@ impl<D: Driver> BlocksSession<D> {
     }
 
     fn in_server(&mut self, window: &Window) -> Result<SessionSlice, EngineError> {
-        let Statements::Call(statement) = &self.statements else { return Ok(SessionSlice::default()) };
+        let Statements::Call(statement) = &self.statements else {
+            return Err(not_prepared(self.common.dialect));
+        };
         let [start_us, end_us] = self.common.server_window(window)?;
         let seed = (self.seeds.next_u64() % (SEEDS - 1) + 1) as i64;
         let parameters = [start_us, end_us, seed].map(Parameter::Big);
@@ -129,7 +131,7 @@ impl<D: Driver> BlocksSession<D> {
 
     fn in_client(&mut self, window: &Window) -> Result<SessionSlice, EngineError> {
         let Self { common, spec, statements, steps, .. } = self;
-        let Statements::Steps { read, update } = statements else { return Ok(SessionSlice::default()) };
+        let Statements::Steps { read, update } = statements else { return Err(not_prepared(common.dialect)) };
         let (count, think_ns) = (spec.work_unit, spec.think_time_ns());
         let [before, after_update, after] = common.dialect.blocks_around;
         around(&mut common.connection, before)?;

@@ -150,6 +150,11 @@ impl<D: Driver> Common<D> {
     }
 }
 
+/// A loop that was asked for is not the one that was prepared: a fault of this program, not an empty slice.
+pub(crate) fn not_prepared(dialect: &Dialect) -> EngineError {
+    failed(dialect, "run its loop", "it was not prepared; this is a fault of the program, please report it")
+}
+
 /// The window in which a session's statements are compiled, which may take longer than a slice.
 pub(crate) fn compile(dialect: &Dialect) -> Option<Window> {
     let start_ns = monotonic_ns();

@@ -329,7 +329,7 @@ fn check_whole(connection: &mut Connection, blocks: &Blocks<'_>) -> Result<(), E
     }
 }
 
-/// Checks for one row a page; gives the text of the proof, or that there is none.
+/// Checks that each row has a page of its own; gives the note about it, also where this right is missing and it is unknown.
 fn prove(control: &mut Connection, server: &Server, table: &str, blocks: u64) -> Result<String, EngineError> {
     let counted = control.rows(&fill(include_str!("../sql/blocks_pages.sql"), &[("table", table)]));
     let pages = match counted {

@@ -208,6 +208,10 @@ fn plain(message: &str) -> String {
     for (word, plain) in WORDS {
         text = text.replace(word, plain);
     }
+    // Of serde's 128-bit integers, which only numbers beyond 64 bits are read as.
+    if text.contains(" as i128") || text.contains(" as u128") {
+        return "the number is too large".to_owned();
+    }
     match text.split_once("expected struct ") {
         Some((before, _)) => format!("{before}expected a table"),
         None => text,

@@ -42,6 +42,7 @@ const BODIES: &[(&str, &str)] = &[
     ),
     ("design = 3\n", "mine.toml:5:10: invalid type: integer '3', expected a table"),
     ("[sweep]\npast = 12472881330052737681\n", "mine.toml:6:8: the number is too large"),
+    ("[sweep]\nsessions = [99999999999999999999]\n", "mine.toml:6:13: the number is too large"),
     (
         "sweep = [\"packed\"]\n",
         "mine.toml:5:9: sweep is one table: write [sweep], once in brackets, and its keys below",

@@ -98,8 +98,8 @@ mod lab_clock {
         let report: Value = serde_json::from_str(&report).unwrap();
         assert_eq!(report["study"]["design"]["slice_ns"], 100_000_000, "ten periods");
         for treatment in report["treatments"].as_array().unwrap() {
-            let of = treatment["treatment"].as_str().unwrap();
-            let metric = |name: &str| metric_of(&report, of, name);
+            let named = treatment["treatment"].as_str().unwrap();
+            let metric = |name: &str| metric_of(&report, named, name);
             assert_eq!(treatment["runs"], 2, "{treatment}");
             assert!(metric("throttled_periods_per_s") > Some(1.0), "{treatment}");
             assert!(metric("throttled_share") > Some(0.01), "{treatment}");

@@ -95,7 +95,7 @@ impl Shop {
     }
 
     fn measure(&self, sql: &str, may_write: Option<&Path>) -> Result<Ran, EngineError> {
-        run(&self.request(sql, may_write), 2, 150)
+        run(&self.request(sql, may_write), 2, 400)
     }
 
     fn refusal(&self, sql: &str, may_write: Option<&Path>) -> String {
@@ -162,7 +162,7 @@ fn statements_that_read_are_measured_on_a_copy() {
     let mut small = shop.request(READS, None);
     small.engine_options.extend(options(&[("cache_pages", whole(50))]));
     small.treatment = "small".into();
-    let ran = run(&small, 1, 100).unwrap();
+    let ran = run(&small, 1, 400).unwrap();
     assert!(ran.notes.iter().any(|note| note.contains("cache has 50 pages")), "{:?}", ran.notes);
     assert_eq!(std::fs::read(shop.path()).unwrap(), before);
 }

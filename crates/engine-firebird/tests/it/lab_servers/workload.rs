@@ -17,7 +17,7 @@ fn blocks_are_read_from_memory_one_a_row() {
     assert!(loaded.notes[0].contains("one on each page"), "{:?}", loaded.notes);
     // Twice: the second run takes the copy that the first one left in order.
     for _ in 0..2 {
-        let ran = run(&load, 3, 100).unwrap();
+        let ran = run(&load, 3, 400).unwrap();
         ran.finished.unwrap();
         assert!(ran.notes.iter().any(|note| note.contains("INDEX (BY_K_BLOCKS_0)")), "{:?}", ran.notes);
         let names: Vec<&str> = ran.placed.iter().map(|placed| placed.name.as_str()).collect();
@@ -52,7 +52,7 @@ fn hot_spots_shared_tables_and_updates_give_right_answers() {
     ] {
         let folder = folder();
         let pairs = [&[("blocks", whole(400))], pairs.as_slice()].concat();
-        let ran = run(&request(folder.path(), "logical-io", 2, &pairs), 2, 100).unwrap();
+        let ran = run(&request(folder.path(), "logical-io", 2, &pairs), 2, 400).unwrap();
         assert_eq!(ran.finished, Ok(()), "{pairs:?}");
         for (sessions, _) in &ran.slices {
             assert!(sessions.iter().all(|session| session.steps > 0), "{pairs:?} {sessions:?}");

@@ -143,11 +143,11 @@ fn is_same(one: &[String], other: &[String]) -> bool {
 fn differences(kept: &Figures, found: &Figures) -> Vec<String> {
     let mut lines = Vec::new();
     for (key, figure) in kept {
-        let of = format!("{}: {}", key.0, key.1);
+        let name = format!("{}: {}", key.0, key.1);
         match found.get(key) {
-            None => lines.push(format!("{of}: missing: {}", figure.join(" "))),
+            None => lines.push(format!("{name}: missing: {}", figure.join(" "))),
             Some(other) if is_same(figure, other) => {}
-            Some(other) => lines.push(format!("{of}: {} instead of {}", other.join(" "), figure.join(" "))),
+            Some(other) => lines.push(format!("{name}: {} instead of {}", other.join(" "), figure.join(" "))),
         }
     }
     let new = found.iter().filter(|(key, _)| !kept.contains_key(*key));
