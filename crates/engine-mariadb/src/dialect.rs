@@ -41,6 +41,7 @@ pub(crate) const DIALECT: Dialect = Dialect {
     // With completion_type set, a server would otherwise chain another transaction to it, in which the session would be
     // parked, or close the connection.
     end: " AND NO CHAIN NO RELEASE",
+    databases: "SELECT SCHEMA_NAME FROM information_schema.SCHEMATA",
     schema: SchemaSql {
         noun: "database",
         lock: "SELECT GET_LOCK('threadwise:{schema}', 3)",

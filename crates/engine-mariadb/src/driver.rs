@@ -6,7 +6,6 @@ use std::path::Path;
 use threadwise_engine::EngineError;
 use threadwise_engine::servers::Thread;
 use threadwise_engine::workloads::insert::{Insert, Table};
-use threadwise_engine::workloads::transaction::Transaction;
 use threadwise_engine_sql::{
     Blocks, Connection, Dialect, Driver, Keys, Names, Objects, Opened, Rows, Spec, Work, fill,
     insert_template,
@@ -230,14 +229,6 @@ impl Driver for Database {
             true => check_durability(control, workload),
             false => Ok(()),
         }
-    }
-
-    fn check_transaction(
-        &self,
-        connection: &mut MariadbConnection,
-        transaction: &Transaction,
-    ) -> Result<(), EngineError> {
-        transaction::check_names(&mut connection.conn, transaction)
     }
 }
 

@@ -19,7 +19,7 @@ use threadwise_engine::servers;
 use threadwise_engine::{
     Engine, EngineError, Keeper, KnownBy, LoadRequest, Loaded, Point, Running, StartRequest,
 };
-use threadwise_engine_sql::{Driver as _, Started, Treatment, load_shared};
+use threadwise_engine_sql::{Driver as _, Started, Treatment, load, load_shared};
 use threadwise_machine::CpuSet;
 use threadwise_study::engine::Properties;
 use threadwise_study::{Options, Workload};
@@ -85,7 +85,9 @@ impl Engine for Client {
 
     fn keep(&self, request: &LoadRequest, _: u32) -> Result<Option<Box<dyn Keeper>>, EngineError> {
         let server = find(&request.engine_options)?;
-        Ok(Some(Box::new(Kept::make(Database { server, buckets: None }, &request.engine_options)?)))
+        let (has_data, database) =
+            (request.workload != Workload::Transaction, Database { server, buckets: None });
+        Ok(Some(Box::new(Kept::make(database, &request.engine_options, has_data)?)))
     }
 
     fn load(&self, request: &LoadRequest) -> Result<Loaded, EngineError> {
@@ -95,8 +97,12 @@ impl Engine for Client {
         }
         let (workload, buckets) = work::parse(request)?;
         let database = Database { server, buckets };
+        let mut control = database.connect("threadwise load")?;
+        if request.workload == Workload::Transaction {
+            return load(&database, &mut control, &workload, request, "");
+        }
         let suffix = servers::suffix(request, workload.changes_data());
-        load_shared(&database, &mut database.connect("threadwise load")?, &workload, request, &suffix)
+        load_shared(&database, &mut control, &workload, request, &suffix)
     }
 
     fn start(&self, request: &StartRequest) -> Result<Box<dyn Running>, EngineError> {
