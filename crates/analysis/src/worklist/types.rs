@@ -81,11 +81,21 @@ pub struct Step {
     pub speed: Option<Ratio>,
 }
 
+/// What two treatments with the same number of jobs differ in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, JsonSchema, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Differs {
+    /// The placement.
+    Placement,
+    /// How items are handed out.
+    Schedule,
+}
+
 /// Two treatments with the same number of jobs.
 #[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
 pub struct Pair {
-    /// What differs: `placement` or `schedule`.
-    pub kind: String,
+    /// What differs.
+    pub kind: Differs,
     /// Treatment on top.
     pub treatment: String,
     /// Treatment below.
