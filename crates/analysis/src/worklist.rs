@@ -8,7 +8,7 @@
 mod tests;
 mod types;
 
-pub use types::{Bar, Computed, Differs, ITEM_S, Pair, Point, Series, Step, Timeline, Worklist};
+pub use types::{Bar, Computed, ITEM_S, Pair, PairKind, Point, Series, Step, Timeline, Worklist};
 
 use crate::commands::{Commands, ELAPSED, IDLE_SHARE, Quantity, elapsed_ns};
 use crate::estimate::Observed;
@@ -26,7 +26,7 @@ pub(crate) fn add(analysis: &mut Analysis, setting: &Setting<'_>, observed: &Obs
     };
     let mut series = series(analysis, commands, setting, observed, runs);
     let pairs = pairs(study, &analysis.estimates);
-    if pairs.iter().any(|pair| pair.kind == Differs::Schedule) {
+    if pairs.iter().any(|pair| pair.kind == PairKind::Schedule) {
         // A schedule that was run needs no computation.
         series.iter_mut().flat_map(|series| &mut series.points).for_each(|point| point.computed.clear());
     }
@@ -238,15 +238,15 @@ fn pairs(study: &Study, estimates: &[Estimate]) -> Vec<Pair> {
 }
 
 /// What two treatments differ in, if it is one thing.
-fn kind(one: &Treatment, other: &Treatment) -> Option<Differs> {
+fn kind(one: &Treatment, other: &Treatment) -> Option<PairKind> {
     let same_place = one.placement.trim() == other.placement.trim();
     let mut others =
         one.factors.keys().chain(other.factors.keys()).filter(|key| {
             !SCHEDULE.contains(&key.as_str()) && one.factors.get(*key) != other.factors.get(*key)
         });
     match (same_place, one.factors == other.factors) {
-        (false, true) => Some(Differs::Placement),
-        (true, false) if others.next().is_none() => Some(Differs::Schedule),
+        (false, true) => Some(PairKind::Placement),
+        (true, false) if others.next().is_none() => Some(PairKind::Schedule),
         _ => None,
     }
 }

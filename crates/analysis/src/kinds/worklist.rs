@@ -8,7 +8,7 @@ use crate::findings::{smt, trust};
 use crate::kind::Kind;
 use crate::words::{answered, finding, judged_decisive, likely};
 use crate::worklist::{
-    Bar, Computed, Differs, ITEM_S, Pair, Point, Series, Step, Timeline, Worklist, between, joint, points,
+    Bar, Computed, ITEM_S, Pair, PairKind, Point, Series, Step, Timeline, Worklist, between, joint, points,
 };
 use crate::{Estimate, Facts, Finding, FindingKind, Ratio};
 use threadwise_document::chart::{ChartWords, JobChart, JobLine, JobPoint, JobStep, TimelineChart};
@@ -194,7 +194,7 @@ fn end(facts: &Facts<'_>, series: &Series) -> String {
 /// Both threads of every core against one, and other pairs of placements; without SMT, that there is none to compare.
 fn placements(facts: &Facts<'_>, list: &Worklist) -> Vec<Finding> {
     let mut sides: Vec<(&str, &str)> = Vec::new();
-    let pairs = || list.pairs.iter().filter(|pair| pair.kind == Differs::Placement);
+    let pairs = || list.pairs.iter().filter(|pair| pair.kind == PairKind::Placement);
     for pair in pairs() {
         let side = (label_in(list, &pair.treatment), label_in(list, &pair.baseline));
         if !sides.contains(&side) {
@@ -251,7 +251,7 @@ fn idle(list: &Worklist) -> Option<Finding> {
 
 /// Other schedules: those that were run, and those that are computed.
 fn schedules(facts: &Facts<'_>, list: &Worklist) -> Vec<Finding> {
-    let pairs = || list.pairs.iter().filter(|pair| pair.kind == Differs::Schedule);
+    let pairs = || list.pairs.iter().filter(|pair| pair.kind == PairKind::Schedule);
     let mut sides: Vec<(&str, u32)> = Vec::new();
     for pair in pairs() {
         let side = (label_in(list, &pair.baseline), pair.jobs);

@@ -201,15 +201,15 @@ fn series_points_and_steps() {
 #[test]
 fn pairs_have_both_threads_on_top() {
     let list = list_of(&reload(), &story(8));
-    let found: Vec<(Differs, &str, &str, u32)> = list
+    let found: Vec<(PairKind, &str, &str, u32)> = list
         .pairs
         .iter()
         .map(|pair| (pair.kind, pair.treatment.as_str(), pair.baseline.as_str(), pair.jobs))
         .collect();
     let expected = [
-        (Differs::Placement, "all j1", "no-smt j1", 1),
-        (Differs::Placement, "all j2", "no-smt j2", 2),
-        (Differs::Placement, "all j4", "no-smt j4", 4),
+        (PairKind::Placement, "all j1", "no-smt j1", 1),
+        (PairKind::Placement, "all j2", "no-smt j2", 2),
+        (PairKind::Placement, "all j4", "no-smt j4", 4),
     ];
     assert_eq!(found, expected);
     list.pairs.iter().for_each(|pair| close(pair.speed.value, 1.1));
@@ -390,7 +390,7 @@ fn schedules_that_were_run_are_pairs() {
     let labels: Vec<&str> = list.series.iter().map(|series| series.label.as_str()).collect();
     assert_eq!(labels, ["one queue, largest first", "fixed parts, as given"]);
     assert!(list.series.iter().flat_map(|series| &series.points).all(|point| point.computed.is_empty()));
-    assert_eq!((list.pairs.len(), list.pairs[0].kind, list.pairs[0].jobs), (1, Differs::Schedule, 2));
+    assert_eq!((list.pairs.len(), list.pairs[0].kind, list.pairs[0].jobs), (1, PairKind::Schedule, 2));
     close(list.pairs[0].speed.value, 0.8);
     let topology = machine(1, 2, 1);
     let findings = plain_verdict(&study, &topology, &analyse_on(&study, Some(&topology), &runs, 1.0));

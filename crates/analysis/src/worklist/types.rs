@@ -84,7 +84,7 @@ pub struct Step {
 /// What two treatments with the same number of jobs differ in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Differs {
+pub enum PairKind {
     /// The placement.
     Placement,
     /// How items are handed out.
@@ -95,7 +95,7 @@ pub enum Differs {
 #[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
 pub struct Pair {
     /// What differs.
-    pub kind: Differs,
+    pub kind: PairKind,
     /// Treatment on top.
     pub treatment: String,
     /// Treatment below.

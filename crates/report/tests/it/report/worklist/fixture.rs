@@ -3,7 +3,7 @@
 
 use crate::report::page::HOSTILE;
 use crate::support::{Draws, Fixture, topology};
-use threadwise_analysis::worklist::{Bar, Computed, Differs, Pair, Point, Series, Step, Timeline, Worklist};
+use threadwise_analysis::worklist::{Bar, Computed, Pair, PairKind, Point, Series, Step, Timeline, Worklist};
 use threadwise_analysis::{Direction, Interval, Ratio, analyse_on, plain_verdict};
 use threadwise_machine::Pin;
 use threadwise_study::{
@@ -67,7 +67,7 @@ pub fn schedules() -> Fixture {
             series
         })
         .collect();
-    list.pairs = list.pairs.drain(2..).map(|pair| Pair { kind: Differs::Schedule, ..pair }).collect();
+    list.pairs = list.pairs.drain(2..).map(|pair| Pair { kind: PairKind::Schedule, ..pair }).collect();
     fixture
 }
 
@@ -245,7 +245,7 @@ fn computed(jobs: u32, total_s: f64, blocks: u32) -> Vec<Computed> {
 
 fn shown(blocks: u32) -> Worklist {
     let pair = |(top, below): (&(&'static str, u32, f64), &(&str, u32, f64))| Pair {
-        kind: Differs::Placement,
+        kind: PairKind::Placement,
         treatment: top.0.to_owned(),
         baseline: below.0.to_owned(),
         jobs: top.1,
