@@ -214,17 +214,14 @@ impl Driver for Database {
         blocks: &Blocks<'_>,
         seed: u64,
     ) -> Result<(), EngineError> {
-        let mut keys = shuffled_keys(seed, blocks.spec.blocks).into_iter();
-        let mut next = || {
-            Ok::<_, Fault>(keys.next().map(|key| {
-                let mut row = TokenRow::new();
-                row.push(ColumnData::I32(i32::try_from(key).ok()));
-                row.push(ColumnData::I64(Some(VALUE_BASE)));
-                row.push(ColumnData::I64(Some(row_sum(u64::from(key)) - VALUE_BASE)));
-                row
-            }))
-        };
-        let loaded = control.bulk(&blocks.table(), &["k", "value", "twin"], &mut next);
+        let rows = shuffled_keys(seed, blocks.spec.blocks).into_iter().map(|key| {
+            let mut row = TokenRow::new();
+            row.push(ColumnData::I32(i32::try_from(key).ok()));
+            row.push(ColumnData::I64(Some(VALUE_BASE)));
+            row.push(ColumnData::I64(Some(row_sum(u64::from(key)) - VALUE_BASE)));
+            Ok(row)
+        });
+        let loaded = control.bulk(&blocks.table(), &["k", "value", "twin"], rows);
         loaded.map(drop).map_err(|cause| query("load rows", &cause))
     }
 
@@ -252,16 +249,14 @@ impl Driver for Database {
         let create = fill(include_str!("../sql/seed_keys.sql"), &[("table", &staging)]);
         run(control, "create a table", &create)?;
         let mut number = 0;
-        let mut next = || {
-            Ok::<_, Fault>(keys.next().map(|key| {
-                number += 1;
-                let mut row = TokenRow::new();
-                row.push(ColumnData::I32(i32::try_from(number).ok()));
-                row.push(ColumnData::I64(Some(key)));
-                row
-            }))
-        };
-        control.bulk(&staging, &["n", "k"], &mut next).map_err(|cause| query("load keys", &cause))?;
+        let numbered = keys.map(|key| {
+            number += 1;
+            let mut row = TokenRow::new();
+            row.push(ColumnData::I32(i32::try_from(number).ok()));
+            row.push(ColumnData::I64(Some(key)));
+            Ok(row)
+        });
+        control.bulk(&staging, &["n", "k"], numbered).map_err(|cause| query("load keys", &cause))?;
         for first in (1..=number).step_by(BATCH) {
             let sql = Template::default()
                 .with("table", &table)
