@@ -8,7 +8,7 @@ pub use program::InProgram;
 use std::sync::LazyLock;
 use threadwise_engine::{Address, Engine, engines};
 use threadwise_engine_firebird::Firebird;
-use threadwise_engine_mariadb::Mariadb;
+use threadwise_engine_mariadb::{Mariadb, Mysql};
 use threadwise_engine_postgres::Postgres;
 use threadwise_engine_sqlserver::Sqlserver;
 use threadwise_python::{AnalyticsEngine, Oracle, known};
@@ -23,7 +23,7 @@ static ALL: LazyLock<Vec<&'static dyn Engine>> = LazyLock::new(|| {
     // Those without requirements first; the model last, since it measures nothing.
     let (models, light): (Vec<_>, Vec<_>) =
         engines::all().iter().copied().partition(|engine| engine.properties().simulated);
-    let servers: [&'static dyn Engine; 3] = [&Postgres, &Mariadb, &Firebird];
+    let servers: [&'static dyn Engine; 4] = [&Postgres, &Mariadb, &Mysql, &Firebird];
     let apart = IN_PROGRAMS.iter().map(|engine| engine as &'static dyn Engine);
     light
         .into_iter()

@@ -3,8 +3,9 @@
 //! The client library is asynchronous; a runtime on the calling thread only waits in `epoll_wait` for the socket, and
 //! nothing of it runs between calls.
 
+use futures_util::TryStreamExt;
 use std::time::Duration;
-use tiberius::{Client, Config, Row, ToSql, TokenRow};
+use tiberius::{Client, ColumnData, Config, QueryItem, Row, ToSql, TokenRow};
 use tokio::net::TcpStream;
 use tokio::runtime::{Builder, Runtime};
 use tokio::time::timeout;
@@ -32,6 +33,30 @@ pub(crate) enum Unanswered {
     Fault(Fault),
     /// The time limit was reached; the connection can no longer be used.
     TooLong,
+}
+
+/// Why rows were not read to their end.
+pub(crate) enum Unread {
+    /// An error of the server or the connection.
+    Fault(Fault),
+    /// An error of who reads, or the time limit.
+    Ours(String),
+}
+
+impl From<Fault> for Unread {
+    fn from(fault: Fault) -> Self {
+        Self::Fault(fault)
+    }
+}
+
+/// Bytes of a value; only texts and the like can be large.
+fn bytes(cell: &ColumnData<'_>) -> usize {
+    match cell {
+        ColumnData::String(Some(text)) => text.len(),
+        ColumnData::Binary(Some(bytes)) => bytes.len(),
+        ColumnData::Xml(Some(xml)) => xml.as_ref().as_ref().len(),
+        _ => 8,
+    }
 }
 
 impl Connection {
@@ -99,6 +124,32 @@ impl Connection {
             Ok(answer) => answer.map_err(Unanswered::Fault),
             Err(_) => Err(Unanswered::TooLong),
         }
+    }
+
+    /// Reads all rows of a statement with parameters, one after another, within a time limit; `row` gets the bytes of
+    /// each. After any error the connection can no longer be used.
+    ///
+    /// # Errors
+    /// As [`Self::run`], or an error of `row`, or the time limit was reached.
+    pub(crate) fn read_rows(
+        &mut self,
+        sql: &str,
+        parameters: &[&dyn ToSql],
+        limit: Duration,
+        row: &mut dyn FnMut(usize) -> Result<(), String>,
+    ) -> Result<(), Unread> {
+        let client = &mut self.client;
+        let reading = async {
+            let mut answer = client.query(sql, parameters).await?;
+            while let Some(item) = answer.try_next().await? {
+                if let QueryItem::Row(found) = item {
+                    row(found.cells().map(|(_, cell)| bytes(cell)).sum()).map_err(Unread::Ours)?;
+                }
+            }
+            Ok(())
+        };
+        let read = self.runtime.block_on(async { timeout(limit, reading).await });
+        read.unwrap_or_else(|_| Err(Unread::Ours(format!("it was not done after {} s", limit.as_secs()))))
     }
 
     /// Loads rows into these columns of a table (TDS bulk load). Gives the number sent; the caller counts how many arrived,
