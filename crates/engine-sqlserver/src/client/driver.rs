@@ -10,6 +10,8 @@
 //! are inserted one by one there.
 
 use std::fmt::Arguments;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 use threadwise_engine::EngineError;
 use threadwise_engine::servers::Thread;
@@ -51,6 +53,27 @@ pub(crate) struct Database {
     pub server: Server,
     /// Buckets of the index of a table in memory; `None` for a table on disk.
     pub buckets: Option<u64>,
+    /// How often the server was bound to other logical CPUs while its connections were open.
+    pub times_bound: Arc<AtomicU64>,
+}
+
+impl Database {
+    /// A server with this table of `insert`.
+    pub(crate) fn new(server: Server, buckets: Option<u64>) -> Self {
+        Self { server, buckets, times_bound: Arc::default() }
+    }
+
+    /// A session's connection.
+    ///
+    /// # Errors
+    /// The server is gone or refuses the login.
+    pub(crate) fn open_session(&self, session: u32) -> Result<Opened<Connection>, EngineError> {
+        let mut connection = self.server.connect(&format!("threadwise session {session}"))?;
+        let [id] = numbers(&mut connection, "read the session's number", "SELECT CAST(@@SPID AS int)")?;
+        let backend = Err("its sessions run on whichever of its threads is free".to_owned());
+        let is_near = self.server.target().is_near();
+        Ok(Opened { connection, id: id.unwrap_or(0), backend, is_near, at_end: None })
+    }
 }
 
 /// A statement, which the server compiles when it is first executed.
@@ -222,11 +245,7 @@ impl Driver for Database {
         if let Spec::Transaction(transaction) = &workload.spec {
             transaction.expect_database(self.server.database())?;
         }
-        let mut connection = self.server.connect(&format!("threadwise session {session}"))?;
-        let [id] = numbers(&mut connection, "read the session's number", "SELECT CAST(@@SPID AS int)")?;
-        let backend = Err("its sessions run on whichever of its threads is free".to_owned());
-        let is_near = self.server.target().is_near();
-        Ok(Opened { connection, id: id.unwrap_or(0), backend, is_near, at_end: None })
+        self.open_session(session)
     }
 
     fn observe(
@@ -247,17 +266,14 @@ impl Driver for Database {
         blocks: &Blocks<'_>,
         seed: u64,
     ) -> Result<(), EngineError> {
-        let mut keys = shuffled_keys(seed, blocks.spec.blocks).into_iter();
-        let mut next = || {
-            Ok::<_, Fault>(keys.next().map(|key| {
-                let mut row = TokenRow::new();
-                row.push(ColumnData::I32(i32::try_from(key).ok()));
-                row.push(ColumnData::I64(Some(VALUE_BASE)));
-                row.push(ColumnData::I64(Some(row_sum(u64::from(key)) - VALUE_BASE)));
-                row
-            }))
-        };
-        let loaded = control.bulk(&blocks.table(), &["k", "value", "twin"], &mut next);
+        let rows = shuffled_keys(seed, blocks.spec.blocks).into_iter().map(|key| {
+            let mut row = TokenRow::new();
+            row.push(ColumnData::I32(i32::try_from(key).ok()));
+            row.push(ColumnData::I64(Some(VALUE_BASE)));
+            row.push(ColumnData::I64(Some(row_sum(u64::from(key)) - VALUE_BASE)));
+            Ok(row)
+        });
+        let loaded = control.bulk(&blocks.table(), &["k", "value", "twin"], rows);
         loaded.map(drop).map_err(|cause| query("load rows", &cause))
     }
 
@@ -285,16 +301,14 @@ impl Driver for Database {
         let create = fill(include_str!("../sql/seed_keys.sql"), &[("table", &staging)]);
         run(control, "create a table", &create)?;
         let mut number = 0;
-        let mut next = || {
-            Ok::<_, Fault>(keys.next().map(|key| {
-                number += 1;
-                let mut row = TokenRow::new();
-                row.push(ColumnData::I32(i32::try_from(number).ok()));
-                row.push(ColumnData::I64(Some(key)));
-                row
-            }))
-        };
-        control.bulk(&staging, &["n", "k"], &mut next).map_err(|cause| query("load keys", &cause))?;
+        let numbered = keys.map(|key| {
+            number += 1;
+            let mut row = TokenRow::new();
+            row.push(ColumnData::I32(i32::try_from(number).ok()));
+            row.push(ColumnData::I64(Some(key)));
+            Ok(row)
+        });
+        control.bulk(&staging, &["n", "k"], numbered).map_err(|cause| query("load keys", &cause))?;
         for first in (1..=number).step_by(BATCH) {
             let sql = Template::default()
                 .with("table", &table)

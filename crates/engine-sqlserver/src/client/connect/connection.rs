@@ -152,23 +152,23 @@ impl Connection {
         read.unwrap_or_else(|_| Err(Unread::Ours(format!("it was not done after {} s", limit.as_secs()))))
     }
 
-    /// Loads rows into these columns of a table (TDS bulk load), as many as `next` gives. Gives the number sent;
-    /// the caller counts how many arrived, since NOCOUNT suppresses the server's count.
+    /// Loads rows into these columns of a table (TDS bulk load). Gives the number sent; the caller counts how many arrived,
+    /// since NOCOUNT suppresses the server's count.
     ///
     /// # Errors
-    /// As [`Self::run`], or an error of `next`; then nothing is loaded.
-    pub(crate) fn bulk<E: From<Fault>>(
+    /// As [`Self::run`], or the first error of the rows; then nothing is loaded.
+    pub(crate) fn bulk(
         &mut self,
         table: &str,
         columns: &[&str],
-        next: &mut dyn FnMut() -> Result<Option<TokenRow<'static>>, E>,
-    ) -> Result<u64, E> {
+        rows: impl Iterator<Item = Result<TokenRow<'static>, Fault>>,
+    ) -> Result<u64, Fault> {
         let client = &mut self.client;
         self.runtime.block_on(async {
             let mut load = client.bulk_insert_columns(table, columns).await?;
             let mut sent = 0;
-            while let Some(row) = next()? {
-                load.send(row).await?;
+            for row in rows {
+                load.send(row?).await?;
                 sent += 1;
             }
             load.finalize().await?;
