@@ -43,6 +43,7 @@ pub(crate) const DIALECT: Dialect = Dialect {
     end: " AND NO CHAIN NO RELEASE",
     schema: SchemaSql {
         noun: "database",
+        option: "schema",
         lock: "SELECT GET_LOCK('threadwise:{schema}', 3)",
         is_there: "SELECT COUNT(*) FROM information_schema.SCHEMATA WHERE SCHEMA_NAME = '{schema}'",
         has_table: "SELECT COUNT(*) FROM information_schema.TABLES WHERE TABLE_SCHEMA = '{schema}' \

@@ -38,6 +38,7 @@ pub(crate) const DIALECT: Dialect = Dialect {
     end: "",
     schema: SchemaSql {
         noun: "schema",
+        option: "schema",
         lock: include_str!("../sql/lock.sql"),
         is_there: "SELECT SCHEMA_ID(N'{schema}')",
         has_table: "SELECT OBJECT_ID(N'[{schema}].[{name}]')",

@@ -4,7 +4,6 @@
 //! for any letters; a pattern with a dot is a name with its schema or package. Patterns below a line `[always]` are
 //! always refused, those below `[without --may-write]` if transactions are read-only. A line that begins with `#` is a
 //! comment.
-//! comment.
 
 use super::lexer::{Kind, Token};
 
@@ -23,15 +22,18 @@ pub(super) enum Found {
     Writes(String),
 }
 
-/// The first function of a list that a statement calls.
-pub(super) fn find(tokens: &[Token<'_>], list: &str) -> Option<Found> {
+/// The first function of a list that a statement calls; any name with a dot before it may be called if `may_lack_parentheses`.
+pub(super) fn find(tokens: &[Token<'_>], list: &str, may_lack_parentheses: bool) -> Option<Found> {
     let tokens: Vec<&Token<'_>> =
         tokens.iter().filter(|token| !matches!(token.kind, Kind::Space | Kind::Comment)).collect();
     let mut found = None;
-    for (at, parenthesis) in tokens.iter().enumerate() {
-        let called = at.checked_sub(1).and_then(|before| name(tokens[before]));
-        let (Some(called), "(") = (called, parenthesis.text) else { continue };
-        let schema = at.checked_sub(3).filter(|_| tokens[at - 2].text == ".").and_then(|at| name(tokens[at]));
+    for (at, token) in tokens.iter().enumerate() {
+        let Some(called) = name(token) else { continue };
+        let has_parentheses = tokens.get(at + 1).is_some_and(|next| next.text == "(");
+        let schema = at.checked_sub(2).filter(|_| tokens[at - 1].text == ".").and_then(|at| name(tokens[at]));
+        if !has_parentheses && !(may_lack_parentheses && schema.is_some()) {
+            continue;
+        }
         match judge(list, &called, schema.as_deref()) {
             Some(Found::Writes(why)) => found = found.or(Some(Found::Writes(why))),
             Some(always) => return Some(always),
