@@ -48,7 +48,8 @@ impl Rows<'_> {
 
 /// The call of a procedure with this many arguments and answers.
 pub(crate) fn call_sql(dialect: &Dialect, procedure: &str, arguments: usize, answers: usize) -> String {
-    let marks = |range: RangeInclusive<usize>| range.map(|at| dialect.mark(at)).collect::<Vec<_>>().join(", ");
+    let marks =
+        |range: RangeInclusive<usize>| range.map(|at| dialect.mark(at)).collect::<Vec<_>>().join(", ");
     let answers = marks(arguments + 1..=arguments + answers);
     let arguments = marks(1..=arguments);
     fill(dialect.call, &[("procedure", procedure), ("arguments", &arguments), ("answers", &answers)])

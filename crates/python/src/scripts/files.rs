@@ -12,7 +12,7 @@ macro_rules! carried {
     };
 }
 
-pub(super) const FILES: [(&str, &str); 104] = carried![
+pub(super) const FILES: [(&str, &str); 105] = carried![
     "clickhouse_worker.py",
     "cluster_by_shipdate.py",
     "count_rows.py",
@@ -58,6 +58,7 @@ pub(super) const FILES: [(&str, &str); 104] = carried![
     "oracle_point_privileges.sql",
     "oracle_point_quota.sql",
     "oracle_point_view.sql",
+    "oracle_proxy.py",
     "oracle_query_parallel.sql",
     "oracle_query_plan.sql",
     "oracle_query_usage.sql",

@@ -83,7 +83,8 @@ fn next(text: &str, at: usize, quoting: Quoting) -> Result<(Kind, usize), &'stat
         _ if begins_word(first) => {
             let length = word(rest);
             let national = length - usize::from(length == 2 && matches!(first, 'n' | 'N'));
-            if quoting.packages && national == 1 && matches!(rest[length - 1..length].as_bytes(), b"q" | b"Q") {
+            if quoting.packages && national == 1 && matches!(rest[length - 1..length].as_bytes(), b"q" | b"Q")
+            {
                 if rest[length..].starts_with('\'') {
                     return Ok((Kind::Quoted, delimited(rest, length + 1)?));
                 }

@@ -1,0 +1,1 @@
+SELECT value FROM v$option WHERE parameter = 'Parallel execution'

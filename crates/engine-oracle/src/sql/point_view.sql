@@ -1,0 +1,1 @@
+SELECT COUNT(*) FROM {view} WHERE ROWNUM = 1

@@ -1,0 +1,1 @@
+SELECT statistic#, value FROM v$mystat WHERE statistic# IN ({numbers})
