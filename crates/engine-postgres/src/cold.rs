@@ -20,14 +20,16 @@ use threadwise_engine::{
     Window,
 };
 use threadwise_engine_sql::Started;
+use threadwise_engine_sql::tpch::{Queries, StreamSession};
 use threadwise_study::{Counters, Note, SessionSlice};
 
+use crate::backend::lock;
 use crate::cluster::{Cluster, Programs};
+use crate::connect::Server;
 use crate::error::{failed, refuse};
-use crate::loading::load_shared;
 use crate::placing::expect_in_place;
 use crate::running::{OnServer, start_queries};
-use crate::workload::{Queries, QuerySession, Work, lock};
+use crate::workload::{PostgresStream, load_shared};
 
 /// File beside the data directory whose lock gives the turn.
 const TURN_FILE: &str = "turn";
@@ -45,7 +47,7 @@ const PLACES: &str = "the server's processes live for one query: the worker read
     is over";
 
 /// The server and the session's connection, during a query.
-type Seat = Arc<Mutex<Option<QuerySession>>>;
+type Seat = Arc<Mutex<Option<StreamSession<PostgresStream>>>>;
 
 /// A treatment whose queries find nothing in a cache.
 pub struct Cold {
@@ -61,7 +63,7 @@ pub struct Cold {
 /// A server for one query.
 struct Live {
     // Dropped before the turn: the server has ended when other workers may start theirs.
-    at_work: Started<Queries, OnServer>,
+    at_work: Started<Queries<Server>, OnServer>,
     placed: Vec<Placed>,
     _turn: File,
 }
@@ -195,8 +197,7 @@ impl Cold {
         let process = Cluster::start(&self.programs, &self.home)?;
         let server = process.server().clone();
         let ours = TreatmentServer { process, discard: false };
-        let workload = Work::parse(&self.request.load)?;
-        let at_work = start_queries(&server, &self.request, workload, &self.suffix, Some(ours), true)?;
+        let at_work = start_queries(&server, &self.request, &self.suffix, Some(ours), true)?;
         let (load, seed) = (self.request.load.clone(), self.request.seed);
         let cpus = self.request.sessions[0].clone();
         let request = SessionRequest { load, session: 0, sessions: 1, cpus, seed };

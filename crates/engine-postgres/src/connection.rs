@@ -12,9 +12,9 @@ use threadwise_engine::workloads::transaction::{AnswerSize, Parameter as Range, 
 use threadwise_engine_sql::{Connection, Parameter, Usage, Value};
 
 use crate::Server;
+use crate::backend::flush_statistics;
 use crate::connect::Canceller;
 use crate::error::{explain, failed, query};
-use crate::workload::shared::flush_statistics;
 
 /// Pending block counts of a table and its index: those accessed, and those of them that were not in the cache.
 const PENDING: &str = "SELECT pg_stat_get_xact_blocks_fetched($1) + pg_stat_get_xact_blocks_fetched($2), \

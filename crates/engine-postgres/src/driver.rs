@@ -13,13 +13,12 @@ use threadwise_engine_sql::{
 };
 
 use crate::Server;
-use crate::connect::Locality;
+use crate::backend::{backend_pid, expect, opened, settle, thread};
 use crate::connection::PostgresConnection;
 use crate::dialect::{BLOCK_BYTES, DIALECT};
-use crate::error::{failed, query};
+use crate::error::{copy_failed, failed, query};
 use crate::observe::PostgresObserver;
 use crate::transaction;
-use crate::workload::shared::{backend_pid, expect, settle};
 
 /// Bytes of one message of the load.
 const COPY_BYTES: usize = 1 << 16;
@@ -66,16 +65,10 @@ impl Driver for Server {
         if let Spec::Insert(Insert { durability: Durability::Full, .. }) = &workload.spec {
             expect(&mut client, "fsync", "on", "durability=full needs it; set it or use durability=relaxed")?;
         }
-        let pid = backend_pid(&mut client)?;
-        let backend = match self.locality() {
-            Locality::Here { .. } => Ok((pid, pid)),
-            Locality::Elsewhere { why } => Err(why.clone()),
-        };
-        let at_end = Some(self.cancel_at_end(&client)?);
-        let mut connection = PostgresConnection::new(self, client);
+        let mut session = opened(self, client)?.map(|client| PostgresConnection::new(self, client));
         let reads = matches!(workload.spec, Spec::LogicalIo(_));
-        connection.counts_steps = reads && workload.place == Loop::Client;
-        Ok(Opened { connection, id: i64::from(pid), is_near: backend.is_ok(), backend, at_end })
+        session.connection.counts_steps = reads && workload.place == Loop::Client;
+        Ok(session)
     }
 
     fn observe(
@@ -83,18 +76,14 @@ impl Driver for Server {
         control: &mut PostgresConnection,
         _: &Work,
     ) -> Result<(PostgresObserver, Vec<String>), EngineError> {
-        PostgresObserver::start(&mut control.client, self)
+        PostgresObserver::start(&mut control.client, self, None)
     }
 
     fn control_thread(
         &self,
         control: &mut PostgresConnection,
     ) -> Result<Result<Thread, String>, EngineError> {
-        let pid = backend_pid(&mut control.client)?;
-        Ok(match self.locality() {
-            Locality::Here { .. } => Ok((pid, pid)),
-            Locality::Elsewhere { why } => Err(why.clone()),
-        })
+        Ok(thread(self, backend_pid(&mut control.client)?))
     }
 
     fn fill_blocks(
@@ -293,12 +282,4 @@ fn copy_seeds(client: &mut Client, sql: &str, keys: &mut Keys<'_>) -> Result<(),
     }
     writer.write_all(&lines).map_err(|cause| copy_failed(action, &cause))?;
     writer.finish().map(drop).map_err(|cause| query(action, &cause))
-}
-
-/// The server's own message, if an error of the server ended the stream.
-fn copy_failed(action: &str, cause: &std::io::Error) -> EngineError {
-    match cause.get_ref().and_then(|inner| inner.downcast_ref::<postgres::Error>()) {
-        Some(inner) => query(action, inner),
-        None => failed(action, cause),
-    }
 }

@@ -61,6 +61,14 @@ fn advice(code: &SqlState) -> Option<&'static str> {
     known.into_iter().find(|(known, _)| *known == code).map(|(_, advice)| advice)
 }
 
+/// The error of a COPY: the server's own message, if an error of the server ended the stream.
+pub(crate) fn copy_failed(action: &str, cause: &std::io::Error) -> EngineError {
+    match cause.get_ref().and_then(|inner| inner.downcast_ref::<postgres::Error>()) {
+        Some(inner) => query(action, inner),
+        None => failed(action, cause.source().map_or_else(|| cause.to_string(), ToString::to_string)),
+    }
+}
+
 /// An error of a statement of the file.
 pub(crate) fn explain(statement: &Statement, cause: &postgres::Error) -> EngineError {
     let action = format!("execute line {}", statement.line);
@@ -76,4 +84,15 @@ pub(crate) fn explain(statement: &Statement, cause: &postgres::Error) -> EngineE
 /// Messages of servers may span lines.
 pub(crate) fn one_line(text: &str) -> String {
     text.lines().map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_operating_system_says_stands_alone() {
+        let message = copy_failed("load table x", &std::io::Error::other("no room")).to_string();
+        assert_eq!(message, "postgres could not load table x: no room");
+    }
 }

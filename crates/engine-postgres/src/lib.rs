@@ -8,6 +8,7 @@
 //! possible, and their masks restored, see `placing`. `driver` has what the workloads of steps need, `workload` those of
 //! queries.
 
+mod backend;
 pub mod cluster;
 mod cold;
 pub mod connect;
@@ -15,7 +16,6 @@ mod connection;
 mod dialect;
 mod driver;
 pub mod error;
-mod loading;
 mod observe;
 pub mod options;
 pub mod placing;
@@ -41,11 +41,11 @@ use cluster::{Cluster, Programs};
 pub use connect::Server;
 use connect::{Environment, Target};
 pub use connection::PostgresConnection;
-use loading::{load_shared, suffix};
 use options::{Choice, External, Managed, SCHEMA};
 pub use steps::parse as parse_steps;
 #[doc(hidden)]
 pub use workload::canonical_plan;
+use workload::{load_shared, suffix};
 
 /// The engine.
 #[derive(Debug, Clone, Copy)]
@@ -123,7 +123,7 @@ impl Engine for Postgres {
     fn points(&self, engine_options: &Options) -> Result<Vec<Point>, EngineError> {
         let Choice::External(external) = Choice::parse(engine_options)? else { return Ok(Vec::new()) };
         let mut client = reach(&external)?.connect("threadwise check")?;
-        Ok(vec![durability(&workload::setting(&mut client, "fsync")?)])
+        Ok(vec![durability(&backend::setting(&mut client, "fsync")?)])
     }
 
     fn keep(&self, request: &LoadRequest, connections: u32) -> Result<Option<Box<dyn Keeper>>, EngineError> {
@@ -143,7 +143,7 @@ impl Engine for Postgres {
             Choice::Managed(managed) if managed.study => load_study(request, &managed),
             Choice::Managed(managed) => load_template(request, &managed),
             Choice::External(external) if workload::needs_users(&request.workload) => {
-                workload::load(&reach(&external)?, request, "")
+                workload::load(&reach(&external)?, request)
             }
             Choice::External(external) => load_shared(&reach(&external)?, request, false),
         }
@@ -231,8 +231,10 @@ fn load_study(request: &LoadRequest, managed: &Managed) -> Result<Loaded, Engine
     if workload::is_cold(request)? {
         return cold::load(&study_home(request), &Programs::find(managed.bin.as_deref())?, request);
     }
-    let loaded = load_shared(&study_server(request)?, request, true)?;
+    let server = study_server(request)?;
+    let loaded = load_shared(&server, request, true)?;
     if loaded.bytes_per_session > 0 && workload::shares_server(&request.workload) {
+        Driver::connect(&server, "threadwise loader")?.run("write the data to the disk", "CHECKPOINT")?;
         servers::sync(&study_home(request).data());
     }
     Ok(loaded)
@@ -318,7 +320,7 @@ fn load_template(request: &LoadRequest, managed: &Managed) -> Result<Loaded, Eng
         let sql = format!("CREATE SCHEMA {SCHEMA}");
         client.batch_execute(&sql).map_err(|cause| error::query("create its schema", &cause))?;
         drop(client);
-        workload::load(server, request, "")
+        workload::load(server, request)
     })
 }
 

@@ -3,6 +3,7 @@
 use std::sync::{Mutex, OnceLock, PoisonError};
 use threadwise_engine::servers::{Thread, TreatmentServer};
 use threadwise_engine::{EngineError, LoadRequest, Placed, Running, Standing, StartRequest};
+use threadwise_engine_sql::tpch::Queries;
 use threadwise_engine_sql::{Host, Started, Threads, Treatment};
 use threadwise_machine::CpuSet;
 use threadwise_study::Note;
@@ -10,7 +11,7 @@ use threadwise_study::Note;
 use crate::cluster::Programs;
 use crate::connect::Server;
 use crate::placing::{POSTMASTER, Placing};
-use crate::workload::{Queries, Work};
+use crate::workload::{Scans, Work, parse_tpch, schema};
 
 /// A server, and where its processes are placed for a treatment.
 pub(crate) struct OnServer {
@@ -50,23 +51,28 @@ pub(crate) fn start(
             let host = OnServer::new(server, request, alone, ours, false)?;
             Ok(Box::new(Started { sessions, host }))
         }
-        workload => Ok(Box::new(start_queries(server, request, workload, suffix, alone, ours)?)),
+        Work::ParallelScan(workload) => {
+            let sessions = Scans::start(server, workload, request, suffix)?;
+            let host = OnServer::new(server, request, alone, ours, sessions.is_parallel())?;
+            Ok(Box::new(Started { sessions, host }))
+        }
+        Work::Tpch(_) => Ok(Box::new(start_queries(server, request, suffix, alone, ours)?)),
     }
 }
 
-/// Starts a treatment of queries.
+/// Starts a treatment of `tpch`.
 ///
 /// # Errors
 /// As [`start`].
 pub(crate) fn start_queries(
     server: &Server,
     request: &StartRequest,
-    workload: Work,
     suffix: &str,
     alone: Option<TreatmentServer<Programs>>,
     ours: bool,
-) -> Result<Started<Queries, OnServer>, EngineError> {
-    let sessions = Queries::start(server, &request.load, workload, suffix)?.placed_on(&placement(request));
+) -> Result<Started<Queries<Server>, OnServer>, EngineError> {
+    let options = parse_tpch(&request.load)?;
+    let sessions = Queries::start(server.clone(), options, request, schema(server, suffix))?;
     let host = OnServer::new(server, request, alone, ours, sessions.is_parallel())?;
     Ok(Started { sessions, host })
 }

@@ -9,7 +9,6 @@ use threadwise_engine::{EngineError, LoadRequest};
 
 use crate::Server;
 use crate::error::{failed, query};
-use crate::workload::sql::execute;
 
 /// PostgreSQL's quoting.
 const QUOTING: Quoting = Quoting {
@@ -44,7 +43,7 @@ pub(crate) fn connect(
 ) -> Result<Client, EngineError> {
     let mut client = server.connect(application)?;
     let prepared = format!("RESET search_path; SET statement_timeout = '{STATEMENT_LIMIT_SECONDS}s'");
-    execute(&mut client, "prepare a connection", &prepared)?;
+    client.batch_execute(&prepared).map_err(|cause| query("prepare a connection", &cause))?;
     if server.version_num() >= 140_000 {
         // A server whose system cannot check its clients refuses it, and has the time limit.
         let _ = client.batch_execute("SET client_connection_check_interval = '1s'");

@@ -191,6 +191,14 @@ pub struct Opened<C> {
     pub at_end: Option<AtEnd>,
 }
 
+impl<C> Opened<C> {
+    /// The same with what `with` makes of the connection.
+    pub fn map<T>(self, with: impl FnOnce(C) -> T) -> Opened<T> {
+        let Self { connection, id, backend, is_near, at_end } = self;
+        Opened { connection: with(connection), id, backend, is_near, at_end }
+    }
+}
+
 /// What the server counts, and what its sessions wait for, over the control connection.
 pub trait Observer<C>: Send {
     /// Reads counters before a slice.

@@ -1,4 +1,4 @@
-//! Workloads on servers, written once: `logical-io`, `insert` and `transaction`, their data, their sessions, the
+//! Workloads on servers, written once: `logical-io`, `insert`, `transaction` and `tpch`, their data, their sessions, the
 //! treatment around them, and threadwise's schema in a user's server.
 //!
 //! A database adds its SQL as data ([`Dialect`]) and a driver: [`Connection`], [`Driver`], and [`Observer`] for what
@@ -19,6 +19,7 @@ mod schema;
 mod session;
 mod template;
 mod texts;
+pub mod tpch;
 mod transaction;
 mod treatment;
 mod usage;

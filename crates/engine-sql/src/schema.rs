@@ -21,7 +21,7 @@ const LOADS: &str = "threadwise_loads";
 const SAYS: &str = "made by threadwise, dropped at the end of its study";
 
 /// Between the statements of a script.
-const GO: &str = "\nGO\n";
+pub(crate) const GO: &str = "\nGO\n";
 
 /// The full name of one of its own tables.
 fn table(driver: &impl Driver, name: &str) -> String {
@@ -241,6 +241,20 @@ pub fn loaded<D: Driver>(
             notes: row.get(2)?.text()?.lines().map(str::to_owned).collect(),
         })
     }))
+}
+
+/// The data that was loaded under a name with this beginning, if any.
+///
+/// # Errors
+/// An error of the server: the schema does not exist.
+pub(crate) fn other_load<D: Driver>(
+    driver: &D,
+    control: &mut D::Connection,
+    begins: &str,
+) -> Result<Option<String>, EngineError> {
+    let sql = format!("SELECT suffix FROM {} WHERE suffix LIKE '{begins}%'", table(driver, LOADS));
+    let rows = control.rows("look for the data", &sql, &[])?;
+    Ok(rows.first().and_then(|row| row.first()?.text()).map(str::to_owned))
 }
 
 /// Records that data is complete.

@@ -1,25 +1,20 @@
 //! The workloads on PostgreSQL: those of steps, which `engine-sql` has for all servers, and those of queries,
 //! `parallel-scan` and `tpch`, one folder each: SQL, data, sessions.
 
+mod cpu;
 mod parallel_scan;
-pub(crate) mod shared;
-pub(crate) mod sql;
-pub(crate) mod stats;
 mod tpch;
-mod treatment;
-pub(crate) mod waits;
 
-use threadwise_engine::{EngineError, LoadRequest, Loaded};
-use threadwise_engine_sql::{Objects, Spec, Work as Steps};
+use threadwise_engine::{EngineError, LoadRequest, Loaded, servers};
+use threadwise_engine_sql::{Driver, Spec, Work as Steps};
 use threadwise_study::Workload;
+use threadwise_tpch::options::{Cache, TpchOptions};
 
 use crate::{Server, steps, transaction};
-pub(crate) use parallel_scan::not_ours;
-pub(crate) use shared::{lock, setting};
-pub(crate) use tpch::QuerySession;
+pub(crate) use parallel_scan::{Scans, not_ours};
 #[doc(hidden)]
 pub use tpch::canonical_plan;
-pub(crate) use treatment::Queries;
+pub(crate) use tpch::{PostgresStream, parse as parse_tpch};
 
 /// One of the workloads with its options.
 #[derive(Debug, Clone, PartialEq)]
@@ -29,7 +24,7 @@ pub(crate) enum Work {
     /// Scans by parallel workers.
     ParallelScan(parallel_scan::Work),
     /// The queries of TPC-H.
-    Tpch(tpch::Work),
+    Tpch(TpchOptions),
 }
 
 impl Work {
@@ -40,7 +35,7 @@ impl Work {
     pub(crate) fn parse(load: &LoadRequest) -> Result<Self, EngineError> {
         match &load.workload {
             Workload::ParallelScan => Ok(Self::ParallelScan(parallel_scan::Work::parse(load)?)),
-            Workload::Tpch => Ok(Self::Tpch(tpch::Work::parse(load)?)),
+            Workload::Tpch => Ok(Self::Tpch(tpch::parse(load)?)),
             Workload::Transaction => Ok(Self::Steps(Steps::transaction(transaction::parse(load)?))),
             _ => steps::parse(load).map(Self::Steps),
         }
@@ -75,18 +70,7 @@ pub(crate) fn data_bytes(load: &LoadRequest) -> Result<u64, EngineError> {
     Ok(match Work::parse(load)? {
         Work::Steps(workload) => steps::data_bytes(&workload, load.sessions),
         Work::ParallelScan(workload) => workload.pool_bytes(),
-        Work::Tpch(workload) => workload.data_bytes(),
-    })
-}
-
-/// Whether treatments must not share their data.
-///
-/// # Errors
-/// The first unknown or impossible option.
-pub(crate) fn changes_data(load: &LoadRequest) -> Result<bool, EngineError> {
-    Ok(match Work::parse(load)? {
-        Work::Steps(workload) => workload.changes_data(),
-        Work::ParallelScan(_) | Work::Tpch(_) => false,
+        Work::Tpch(options) => tpch::data_bytes(&options),
     })
 }
 
@@ -119,19 +103,26 @@ pub(crate) fn needs_users(workload: &Workload) -> bool {
 /// # Errors
 /// The first unknown or impossible option.
 pub(crate) fn is_cold(load: &LoadRequest) -> Result<bool, EngineError> {
-    Ok(matches!(Work::parse(load)?, Work::Tpch(workload) if workload.is_cold()))
+    Ok(matches!(Work::parse(load)?, Work::Tpch(options) if options.cache == Cache::Cold))
 }
 
-/// The schema that keeps a workload's data apart from other data in a private server, if it has one of its own.
+/// The suffix of object names that keeps treatments apart in one database; of data with a schema of its own, in a server
+/// that is `ours`, that schema.
 ///
 /// # Errors
 /// The first unknown or impossible option.
-pub(crate) fn data_name(load: &LoadRequest) -> Result<Option<String>, EngineError> {
-    Ok(match Work::parse(load)? {
-        Work::ParallelScan(workload) => Some(workload.suffix()),
-        Work::Tpch(workload) => Some(workload.suffix()),
-        Work::Steps(_) => None,
-    })
+pub(crate) fn suffix(load: &LoadRequest, ours: bool) -> Result<String, EngineError> {
+    let name = match Work::parse(load)? {
+        Work::ParallelScan(workload) => workload.suffix(),
+        Work::Tpch(options) => tpch::schema_name(&options),
+        Work::Steps(workload) => return Ok(servers::suffix(load, workload.changes_data())),
+    };
+    Ok(if ours { name } else { String::new() })
+}
+
+/// The schema with the tables of queries: the data's own in a private server, threadwise's common one in the user's.
+pub(crate) fn schema<'a>(server: &'a Server, suffix: &'a str) -> &'a str {
+    if suffix.is_empty() { server.schema() } else { suffix }
 }
 
 /// Settings of a private server that a workload needs besides those of all private clusters. `memory_bytes` is the
@@ -146,44 +137,38 @@ pub(crate) fn server_settings(
 ) -> Result<Vec<(&'static str, String)>, EngineError> {
     Ok(match Work::parse(load)? {
         Work::ParallelScan(workload) => tpch::server_settings(workload.pool_bytes(), memory_bytes, major),
-        Work::Tpch(workload) => tpch::server_settings(workload.data_bytes(), memory_bytes, major),
+        Work::Tpch(options) => tpch::server_settings(tpch::data_bytes(&options), memory_bytes, major),
         Work::Steps(_) => Vec::new(),
     })
 }
 
-/// Makes the data of one treatment in the server's schema, which exists, or finds it.
+/// Makes the data of one treatment in a server for it alone, or tries the user's statements.
 ///
 /// # Errors
 /// An error of the server, or a table that does not have one row a block.
-pub(crate) fn load(server: &Server, load: &LoadRequest, suffix: &str) -> Result<Loaded, EngineError> {
-    let mut control = threadwise_engine_sql::Driver::connect(server, "threadwise loader")?;
-    match Work::parse(load)? {
-        Work::Steps(workload) => threadwise_engine_sql::load(server, &mut control, &workload, load, suffix),
-        Work::ParallelScan(workload) => parallel_scan::load(&mut control.client, server, &workload, suffix),
-        Work::Tpch(workload) => tpch::load(&mut control.client, server, load, &workload, suffix),
+pub(crate) fn load(server: &Server, request: &LoadRequest) -> Result<Loaded, EngineError> {
+    let mut control = Driver::connect(server, "threadwise loader")?;
+    match Work::parse(request)? {
+        Work::Steps(workload) => threadwise_engine_sql::load(server, &mut control, &workload, request, ""),
+        Work::ParallelScan(_) | Work::Tpch(_) => load_shared(server, request, false),
     }
 }
 
-/// Makes the data beside that of other treatments, or finds it.
+/// Makes the data beside that of other treatments, or finds it. `ours` is a server that threadwise started.
 ///
 /// # Errors
 /// As [`load`].
-pub(crate) fn load_shared(
-    server: &Server,
-    request: &LoadRequest,
-    suffix: &str,
-) -> Result<Loaded, EngineError> {
-    let mut control = threadwise_engine_sql::Driver::connect(server, "threadwise loader")?;
+pub(crate) fn load_shared(server: &Server, request: &LoadRequest, ours: bool) -> Result<Loaded, EngineError> {
+    let mut control = Driver::connect(server, "threadwise loader")?;
+    let suffix = suffix(request, ours)?;
     match Work::parse(request)? {
         Work::Steps(workload) => {
-            return threadwise_engine_sql::load_shared(server, &mut control, &workload, request, suffix);
+            threadwise_engine_sql::load_shared(server, &mut control, &workload, request, &suffix)
         }
-        // In the user's server the tables are in threadwise's schema. In a private one a schema of their own goes with it.
-        Work::Tpch(workload) if suffix.is_empty() => {
-            let objects = Objects { tables: workload.tables(), procedures: Vec::new() };
-            threadwise_engine_sql::announce(server, &mut control, &objects)?;
+        Work::ParallelScan(workload) => parallel_scan::load(&mut control, server, &workload, &suffix),
+        Work::Tpch(options) => {
+            let schema = schema(server, &suffix);
+            threadwise_engine_sql::tpch::load(server, &mut control, &options, request, schema)
         }
-        Work::Tpch(_) | Work::ParallelScan(_) => {}
     }
-    load(server, request, suffix)
 }

@@ -13,7 +13,6 @@ use threadwise_study::parallel::Parts;
 
 use super::parts::{Look, Scan, Seen, add_up};
 use crate::error::failed;
-use crate::workload::shared::Shared;
 
 /// Least time between two looks.
 const PERIOD_NS: u64 = 5_000_000;
@@ -25,7 +24,7 @@ const PERIOD_OF_COST: u64 = 50;
 const MOST_SEEN: usize = 500_000;
 
 /// Looks at the processes of one session's queries.
-pub(in super::super) struct Looks {
+pub(super) struct Looks {
     postmaster: u32,
     /// The logical CPUs of each logical CPU's core.
     siblings: BTreeMap<u32, CpuSet>,
@@ -41,7 +40,7 @@ impl Looks {
     ///
     /// # Errors
     /// The machine's cores cannot be read.
-    pub(in super::super) fn of(postmaster: u32) -> Result<Self, EngineError> {
+    pub(super) fn of(postmaster: u32) -> Result<Self, EngineError> {
         let read = Topology::read(Path::new("/"), None);
         let topology = read.map_err(|cause| failed("read which logical CPUs share a core", cause))?;
         let siblings = topology.logical_cpus.into_iter().map(|cpu| (cpu.os_id, cpu.siblings)).collect();
@@ -49,24 +48,21 @@ impl Looks {
     }
 
     /// Begins a slice: forgets what was seen.
-    pub(in super::super) fn begin(&mut self) {
+    pub(super) fn begin(&mut self) {
         self.before = proc::children(self.postmaster);
         self.looks.clear();
         self.looking_ns = 0;
     }
 
-    /// Looks until the window's end, or until no session is working.
-    pub(in super::super) fn watch(&mut self, window: &Window, shared: &Shared) {
+    /// Looks until the window's end, or until no process is `at_work`.
+    pub(super) fn watch(&mut self, window: &Window, at_work: impl Fn() -> Option<u32>) {
         let mut seen = 0;
         let mut next_ns = window.start_ns;
         while next_ns < window.end_ns && seen < MOST_SEEN {
-            shared.sleep_until_ns(next_ns);
-            let leaders = shared.at_work();
-            if leaders.is_empty() {
-                break;
-            }
+            clock::sleep_until_ns(next_ns);
+            let Some(leader) = at_work() else { break };
             let cpu_ns = clock::thread_cpu_ns();
-            let look = self.look(leaders);
+            let look = self.look(vec![leader]);
             seen += look.seen.len();
             let took_ns = clock::monotonic_ns().saturating_sub(look.at_ns);
             self.looking_ns += clock::thread_cpu_ns().saturating_sub(cpu_ns);
@@ -88,7 +84,7 @@ impl Looks {
     }
 
     /// Results of the processes of the slice's scans.
-    pub(in super::super) fn add_up(&self, scans: &[Scan]) -> Parts {
+    pub(super) fn add_up(&self, scans: &[Scan]) -> Parts {
         let alone = |cpu: u32| [cpu].into_iter().collect::<CpuSet>();
         let siblings = |cpu: u32| self.siblings.get(&cpu).cloned().unwrap_or_else(|| alone(cpu));
         Parts { looking_ns: self.looking_ns, ..add_up(scans, &self.looks, siblings) }

@@ -8,20 +8,18 @@
 mod looks;
 mod parts;
 mod session;
+mod treatment;
 
-use postgres::Client;
 use threadwise_engine::workloads::options::refuse;
 use threadwise_engine::workloads::parallel_scan::{ParallelScan, value_sql};
 use threadwise_engine::{EngineError, LoadRequest, Loaded};
-use threadwise_engine_sql::fill;
+use threadwise_engine_sql::{Connection, Parameter, fill};
 use threadwise_study::parallel::ROW_BYTES;
 
-use super::sql::execute;
 use crate::Server;
-use crate::error::{failed, query};
-pub(super) use looks::Looks;
-pub(super) use parts::Scan;
-pub(super) use session::{Opening, ScanSession};
+use crate::connection::PostgresConnection;
+use crate::error::failed;
+pub(crate) use treatment::Scans;
 
 /// Increased whenever the same options give another table.
 const FORMAT: u32 = 2;
@@ -78,7 +76,7 @@ const TABLE: &str = "numbers";
 
 /// Makes the table, or finds it complete.
 pub(super) fn load(
-    control: &mut Client,
+    control: &mut PostgresConnection,
     server: &Server,
     workload: &Work,
     schema: &str,
@@ -100,12 +98,12 @@ pub(super) fn load(
     }
     let rows = rows.to_string();
     let values = [("schema", schema), ("table", TABLE), ("rows", rows.as_str()), ("value", &value_sql())];
-    execute(control, &format!("load {rows} rows"), &fill(include_str!("create.sql"), &values))?;
+    control.run(&format!("load {rows} rows"), &fill(include_str!("create.sql"), &values))?;
     // Sets what a later reader would otherwise write: hint bits, frozen rows, the visibility map.
-    execute(control, "vacuum the table", &format!("VACUUM (FREEZE, ANALYZE) {schema}.{TABLE}"))?;
+    control.run("vacuum the table", &format!("VACUUM (FREEZE, ANALYZE) {schema}.{TABLE}"))?;
     // Last: a table with its mark is complete.
     let comment = format!("COMMENT ON TABLE {schema}.{TABLE} IS '{}'", mark(workload));
-    execute(control, "mark the table as complete", &comment)?;
+    control.run("mark the table as complete", &comment)?;
     loaded.bytes_per_session = workload.data_bytes();
     Ok(loaded)
 }
@@ -115,7 +113,7 @@ pub(super) fn load(
 /// # Errors
 /// It is missing or incomplete.
 pub(super) fn must_be_whole(
-    control: &mut Client,
+    control: &mut PostgresConnection,
     server: &Server,
     workload: &Work,
     schema: &str,
@@ -143,8 +141,8 @@ fn mark(workload: &Work) -> String {
     format!("threadwise parallel-scan {} rows format {FORMAT}, whole", workload.scan.rows)
 }
 
-fn mark_of(control: &mut Client, schema: &str) -> Result<Option<String>, EngineError> {
+fn mark_of(control: &mut PostgresConnection, schema: &str) -> Result<Option<String>, EngineError> {
     let sql = "SELECT obj_description(to_regclass($1), 'pg_class')";
-    let row = control.query_one(sql, &[&format!("{schema}.{TABLE}")]);
-    row.and_then(|row| row.try_get(0)).map_err(|cause| query("look for the table", &cause))
+    let rows = control.rows("look for the table", sql, &[Parameter::Text(&format!("{schema}.{TABLE}"))])?;
+    Ok(rows.first().and_then(|row| row.first()?.text()).map(str::to_owned))
 }

@@ -13,7 +13,7 @@ const LEAST_LOOKS: usize = 3;
 
 /// One process in the answer of a scan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in super::super) struct Process {
+pub(super) struct Process {
     pub(super) pid: u32,
     pub(super) rows: u64,
     /// CLOCK_MONOTONIC at its first and its last row, nanoseconds.
@@ -23,7 +23,7 @@ pub(in super::super) struct Process {
 
 /// The processes of a scan, the leader first.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(in super::super) struct Scan(pub(super) Vec<Process>);
+pub(super) struct Scan(pub(super) Vec<Process>);
 
 /// A process as a look found it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -2,45 +2,55 @@
 
 use postgres::types::ToSql;
 use postgres::{Client, Statement};
-use std::sync::Arc;
-use std::time::SystemTime;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{SystemTime, UNIX_EPOCH};
 use threadwise_engine::worker::{StepResult, closed_loop, fixed_work};
 use threadwise_engine::workloads::parallel_scan::{ParallelScan, term_sql};
 use threadwise_engine::{EngineError, Session, SessionRequest, Window, clock};
-use threadwise_engine_sql::fill;
+use threadwise_engine_sql::clock::ServerClock;
+use threadwise_engine_sql::{Call, Usage, fill};
 use threadwise_study::SessionSlice;
 
+use super::TABLE;
 use super::parts::{Process, Scan};
-use super::{TABLE, Work};
 use crate::Server;
+use crate::backend::{backend_pid, flush_statistics, lock};
 use crate::error::{failed, query};
-use crate::workload::shared::{Resting, Shared, backend_pid, flush_statistics, give, monotonic_ns, usage};
-use crate::workload::sql::prepare;
-use crate::workload::tpch::ServerCpu;
+use crate::workload::cpu::ServerCpu;
 
 /// Scans before the first slice: the first brings the table into the buffer pool, the second finds it there.
 const WARM_SCANS: u32 = 2;
 
-/// Parameters of a session besides its request.
-pub(in super::super) struct Opening<'a> {
-    pub(in super::super) workload: &'a Work,
-    pub(in super::super) schema: &'a str,
-    /// Requested degree of parallelism.
-    pub(in super::super) dop: u32,
-    /// Where CPU time can be read.
-    pub(in super::super) cpu: Option<ServerCpu>,
+/// What the session and its treatment know of each other.
+pub(super) struct Shared {
+    /// The server's clock.
+    pub clock: Mutex<ServerClock>,
+    /// Scans of the slice.
+    pub scans: Mutex<Vec<Scan>>,
+    /// Process of the leader; 0 before the session is open.
+    pub leader: AtomicU32,
+    /// Process of the leader while it works for a slice, else 0.
+    pub at_work: AtomicU32,
+}
+
+/// Marks the session as done with a slice when it is dropped.
+struct Resting<'a>(&'a Shared);
+
+impl Drop for Resting<'_> {
+    fn drop(&mut self) {
+        self.0.at_work.store(0, Ordering::Relaxed);
+    }
 }
 
 /// The connection and its scan.
-pub(in super::super) struct ScanSession {
+pub(super) struct ScanSession {
     client: Client,
     statement: Statement,
     scan: ParallelScan,
-    /// The correct sum.
-    sum: u64,
-    number: u32,
     leader: u32,
     version_num: u32,
+    /// Where CPU time can be read.
     cpu: Option<ServerCpu>,
     shared: Arc<Shared>,
 }
@@ -50,36 +60,37 @@ impl ScanSession {
     ///
     /// # Errors
     /// An error of the server, or a plan with another number of workers than requested.
-    pub(in super::super) fn open(
+    pub(super) fn open(
         server: &Server,
         request: &SessionRequest,
-        opening: &Opening<'_>,
+        (scan, schema): (ParallelScan, &str),
+        dop: u32,
         shared: Arc<Shared>,
     ) -> Result<Self, EngineError> {
         let mut client = server.connect(&format!("threadwise session {}", request.session))?;
-        let workers = opening.dop.saturating_sub(1);
+        let workers = dop.saturating_sub(1);
         settle(&mut client, workers)?;
-        let values = [("schema", opening.schema), ("table", TABLE), ("term", &term_sql())];
-        let sql = fill(include_str!("scan.sql"), &values);
+        let sql =
+            fill(include_str!("scan.sql"), &[("schema", schema), ("table", TABLE), ("term", &term_sql())]);
         expect_workers(&mut client, &sql, workers)?;
         let leader = backend_pid(&mut client)?;
-        shared.add_backend(request.session, leader);
-        Ok(Self {
-            statement: prepare(&mut client, &sql)?,
-            client,
-            scan: opening.workload.scan,
-            sum: opening.workload.scan.sum(),
-            number: request.session,
-            leader,
-            version_num: server.version_num(),
-            cpu: opening.cpu,
-            shared,
-        })
+        shared.leader.store(leader, Ordering::Relaxed);
+        let statement = client.prepare(&sql).map_err(|cause| query("prepare a statement", &cause))?;
+        let (version_num, cpu) = (server.version_num(), ServerCpu::of_server(server, dop > 1));
+        Ok(Self { client, statement, scan, leader, version_num, cpu, shared })
     }
 
-    fn cpu_ns(&self) -> Option<u64> {
-        self.cpu?.read_ns(&[self.leader])
+    fn used(&self) -> Usage {
+        let used = Usage::of_thread(Some((self.leader, self.leader)));
+        let cpu_ns = self.cpu.and_then(|cpu| cpu.read_ns(&[self.leader]));
+        Usage { cpu_ns: cpu_ns.unwrap_or(used.cpu_ns), ..used }
     }
+}
+
+/// A time of the server on CLOCK_MONOTONIC.
+fn monotonic_ns(clock: ServerClock, time: SystemTime) -> u64 {
+    let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
+    clock.monotonic_ns_of(i64::try_from(since.as_micros()).unwrap_or(i64::MAX))
 }
 
 /// One scan: its result and its processes.
@@ -92,7 +103,7 @@ fn scan(
     let fail = |cause: postgres::Error| query("scan the table", &cause);
     let nothing: [&(dyn ToSql + Sync); 0] = [];
     let answer = client.query(statement, &nothing).map_err(fail)?;
-    let server_clock = shared.clock();
+    let server_clock = *lock(&shared.clock);
     let (mut processes, mut rows, mut sum) = (Vec::new(), 0_u64, 0_u64);
     for row in &answer {
         let (pid, count): (i32, i64) = (row.try_get(0).map_err(fail)?, row.try_get(1).map_err(fail)?);
@@ -114,9 +125,9 @@ impl Session for ScanSession {
     fn warm(&mut self) -> Result<(), EngineError> {
         for _ in 0..WARM_SCANS {
             let (_, rows, sum) = scan(&mut self.client, &self.statement, &self.shared, self.leader)?;
-            if (rows, sum) != (self.scan.rows, self.sum) {
-                let why =
-                    format!("{rows} rows with the sum {sum} instead of {} with {}", self.scan.rows, self.sum);
+            let wanted = (self.scan.rows, self.scan.sum());
+            if (rows, sum) != wanted {
+                let why = format!("{rows} rows with the sum {sum} instead of {} with {}", wanted.0, wanted.1);
                 return Err(EngineError::WrongAnswer(why));
             }
         }
@@ -125,14 +136,13 @@ impl Session for ScanSession {
 
     fn slice(&mut self, window: &Window) -> Result<SessionSlice, EngineError> {
         let shared = Arc::clone(&self.shared);
-        let _resting = Resting(&shared, self.number);
-        let (client_cpu_ns, cpu_before_ns) = (clock::thread_cpu_ns(), self.cpu_ns());
-        let before = usage(Some(self.leader));
-        let (wanted, leader) = ((self.scan.rows, self.sum), self.leader);
+        let _resting = Resting(&shared);
+        let (client_ns, before) = (clock::thread_cpu_ns(), self.used());
+        let (wanted, leader) = ((self.scan.rows, self.scan.sum()), self.leader);
         let Self { client, statement, .. } = self;
         let step = || {
             let (scan, rows, sum) = scan(client, statement, &shared, leader)?;
-            shared.add_scan(scan);
+            lock(&shared.scans).push(scan);
             Ok(StepResult { rows, checked: 1, wrong: u64::from((rows, sum) != wanted), think_ns: 0 })
         };
         let none = || Ok([]);
@@ -140,10 +150,8 @@ impl Session for ScanSession {
             Some(rows) => fixed_work(window, rows, step, none)?,
             None => closed_loop(window, step, none)?,
         };
-        give(&mut slice, client_cpu_ns, [before, usage(Some(self.leader))]);
-        if let Some((now_ns, then_ns)) = self.cpu_ns().zip(cpu_before_ns) {
-            slice.cpu_ns = now_ns.saturating_sub(then_ns);
-        }
+        let client_cpu_ns = clock::thread_cpu_ns().saturating_sub(client_ns);
+        Call { client_cpu_ns, ..Call::new(1, 1, 1, [before, self.used()]) }.give_to(&mut slice);
         flush_statistics(&mut self.client, self.version_num)?;
         Ok(slice)
     }

@@ -8,11 +8,14 @@ use std::collections::BTreeMap;
 use threadwise_engine::EngineError;
 use threadwise_engine::workloads::options::refuse;
 use threadwise_engine::workloads::tpch::tables::TABLES;
+use threadwise_engine_sql::tpch::Setup;
+use threadwise_engine_sql::{Connection, Parameter, Value};
 use threadwise_machine::CpuSet;
 use threadwise_tpch::options::TpchOptions;
 
-use super::super::sql::execute;
-use crate::error::{failed, query, server_message};
+use crate::Server;
+use crate::connection::PostgresConnection;
+use crate::error::{query, server_message};
 use crate::options::checked;
 
 const MIB: u64 = 1 << 20;
@@ -151,18 +154,14 @@ impl Workers {
     }
 }
 
-/// Settings of a session, in order. `ours` means a private server, which is set up for the workload.
-pub(super) fn session_settings(
-    options: &TpchOptions,
-    schema: &str,
-    workers: Workers,
-    ours: bool,
-) -> Vec<(String, String)> {
+/// Settings of a session, in order.
+fn session_settings(setup: &Setup, workers: Workers, ours: bool) -> Vec<(String, String)> {
+    let options = &setup.options;
     let text = |pairs: &[(&str, &str)]| -> Vec<(String, String)> {
         pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
     };
     let mut settings = text(&[
-        ("search_path", schema),
+        ("search_path", &setup.schema),
         ("timezone", "UTC"),
         ("datestyle", "ISO, YMD"),
         ("extra_float_digits", "1"),
@@ -195,18 +194,24 @@ pub(super) fn session_settings(
     settings
 }
 
-/// Sets them as parameters of a statement, never as part of its text.
+/// Whether the data has a schema of its own: in a server that threadwise started and set up for the workload.
+pub(super) fn is_ours(server: &Server, setup: &Setup) -> bool {
+    setup.schema != server.schema()
+}
+
+/// Sets a session up, by parameters of a statement, never as part of its text.
 ///
 /// # Errors
-/// The first that the server does not accept; the user's own by its option.
+/// The first setting that the server does not accept; the user's own by its option.
 pub(super) fn settle(
     client: &mut Client,
-    settings: &[(String, String)],
-    options: &TpchOptions,
+    server: &Server,
+    setup: &Setup,
+    workers: Workers,
 ) -> Result<(), EngineError> {
-    for (name, value) in settings {
-        let set = client.query_one("SELECT set_config($1, $2, false)", &[name, value]);
-        set.map_err(|cause| match options.settings.contains_key(name) {
+    for (name, value) in session_settings(setup, workers, is_ours(server, setup)) {
+        let set = client.query_one("SELECT set_config($1, $2, false)", &[&name, &value]);
+        set.map_err(|cause| match setup.options.settings.contains_key(&name) {
             true => refuse(
                 &format!("settings.{name}"),
                 format!("the server does not accept '{value}': {}", server_message(&cause)),
@@ -222,7 +227,8 @@ pub(super) fn settle(
 ///
 /// # Errors
 /// It is requested and the server does not have it.
-pub(super) fn settle_jit(client: &mut Client, asked: Option<bool>, ours: bool) -> Result<bool, EngineError> {
+pub(super) fn settle_jit(client: &mut Client, server: &Server, setup: &Setup) -> Result<bool, EngineError> {
+    let (asked, ours) = (setup.options.jit, is_ours(server, setup));
     let action = "set just-in-time compilation";
     let fail = |cause: postgres::Error| query(action, &cause);
     let row = client
@@ -266,30 +272,24 @@ pub(super) fn expect_room(client: &mut Client, workers: Workers) -> Result<(), E
 ///
 /// # Errors
 /// An error of the server.
-pub(in super::super) fn hold_tables(
-    client: &mut Client,
-    schema: &str,
-    options: &TpchOptions,
-    dop: u32,
-    streams: u32,
-) -> Result<(), EngineError> {
-    let holds = options.hold_plan == Some(true);
-    let wanted = holds.then(|| format!("parallel_workers={}", Workers::of(dop, streams, true).planned));
-    let action = "hold the plans";
+pub(super) fn hold_tables(control: &mut PostgresConnection, setup: &Setup) -> Result<(), EngineError> {
+    let (action, schema) = ("hold the plans", setup.schema.as_str());
+    let holds = setup.options.hold_plan == Some(true);
+    let planned = || Workers::of(setup.dop, setup.streams(), true).planned;
+    let wanted = holds.then(|| format!("parallel_workers={}", planned()));
     let sql = "SELECT relname::text, (SELECT o FROM unnest(reloptions) AS o WHERE o LIKE 'parallel_workers=%') \
                FROM pg_class WHERE relnamespace = $1::text::regnamespace AND relkind = 'r'";
-    let rows = client.query(sql, &[&schema]).map_err(|cause| query(action, &cause))?;
-    for row in rows {
-        let read = |column| row.try_get::<_, Option<String>>(column).map_err(|cause| failed(action, cause));
-        let (Some(table), found) = (read(0)?, read(1)?) else { continue };
-        if found == wanted || TABLES.iter().all(|other| other.name != table) {
+    for row in control.rows(action, sql, &[Parameter::Text(schema)])? {
+        let mut columns = row.iter().map(Value::text);
+        let (Some(Some(table)), Some(found)) = (columns.next(), columns.next()) else { continue };
+        if found == wanted.as_deref() || TABLES.iter().all(|other| other.name != table) {
             continue;
         }
         let sql = match &wanted {
             Some(option) => format!("ALTER TABLE {schema}.{table} SET ({option})"),
             None => format!("ALTER TABLE {schema}.{table} RESET (parallel_workers)"),
         };
-        execute(client, action, &sql)?;
+        control.run(action, &sql)?;
     }
     Ok(())
 }

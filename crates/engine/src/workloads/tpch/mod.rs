@@ -27,15 +27,20 @@ pub fn read(options: &Options) -> Result<TpchOptions, EngineError> {
     })
 }
 
-/// Refuses the first given option that an engine does not support: its name and why.
+/// Refuses the first given option that an engine does not support: its name, or its prefix with a dot at the end, and
+/// why.
 ///
 /// # Errors
 /// An option is not supported.
 pub fn refuse_given(options: &Options, unfollowed: &[(&str, &str)]) -> Result<(), EngineError> {
-    match unfollowed.iter().find(|(name, _)| options.contains_key(*name)) {
-        Some((name, why)) => Err(refuse(name, (*why).to_owned())),
-        None => Ok(()),
+    let is_meant =
+        |name: &str, option: &str| option == name || (name.ends_with('.') && option.starts_with(name));
+    for (name, why) in unfollowed {
+        if let Some(option) = options.keys().find(|option| is_meant(name, option)) {
+            return Err(refuse(option, (*why).to_owned()));
+        }
     }
+    Ok(())
 }
 
 /// The requested degree of parallelism: the option's, else the number of logical CPUs of the placement.
@@ -155,7 +160,10 @@ mod tests {
         read(&given).unwrap();
         let message = refuse_given(&given, &[("batch_rows", "it has no batches")]).unwrap_err().to_string();
         assert_eq!(message, "option 'batch_rows': it has no batches");
-        refuse_given(&given, &[("storage", "no")]).unwrap();
+        refuse_given(&given, &[("storage", "no"), ("settings.", "no"), ("batch", "no")]).unwrap();
+        let set = Options::from([("settings.maxdop".to_owned(), OptionValue::Integer(2))]);
+        let message = refuse_given(&set, &[("settings.", "it has none")]).unwrap_err().to_string();
+        assert_eq!(message, "option 'settings.maxdop': it has none");
         let bad = Options::from([("scale".to_owned(), OptionValue::Integer(0))]);
         assert!(read(&bad).unwrap_err().to_string().contains("option 'scale'"));
         let placement = CpuSet::parse_list("0-3").unwrap();

@@ -9,25 +9,35 @@
 
 use threadwise_process::proc;
 
+use crate::Server;
+use crate::connect::Locality;
+
 const NS_PER_S: u64 = 1_000_000_000;
 
 /// Where to read CPU time, on a server on this machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in super::super) struct ServerCpu {
+pub(super) struct ServerCpu {
     /// `None` if there are no workers.
     postmaster: Option<u32>,
     tick_ns: u64,
 }
 
 impl ServerCpu {
-    /// For processes on this machine; with a postmaster, its workers count too.
-    pub(in super::super) fn of(postmaster: Option<u32>) -> Self {
+    /// For a server on this machine, with the parallel workers that its postmaster starts.
+    pub(super) fn of_server(server: &Server, is_parallel: bool) -> Option<Self> {
+        match server.locality() {
+            Locality::Here { postmaster } => Some(Self::of(is_parallel.then_some(*postmaster))),
+            Locality::Elsewhere { .. } => None,
+        }
+    }
+
+    fn of(postmaster: Option<u32>) -> Self {
         Self { postmaster, tick_ns: NS_PER_S / rustix::param::clock_ticks_per_second().max(1) }
     }
 
     /// CPU time so far of these leaders, the postmaster, and its ended children, nanoseconds; `None` if one of them has
     /// ended.
-    pub(in super::super) fn read_ns(&self, leaders: &[u32]) -> Option<u64> {
+    pub(super) fn read_ns(&self, leaders: &[u32]) -> Option<u64> {
         let times =
             leaders.iter().chain(&self.postmaster).map(|&pid| Some(proc::thread_times(pid, pid)?.cpu_ns));
         let own_ns: u64 = times.sum::<Option<u64>>()?;

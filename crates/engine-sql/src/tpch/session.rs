@@ -1,0 +1,279 @@
+//! A stream of queries on one connection, and a session of short queries beside streams.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use threadwise_engine::at_end::AtEnd;
+use threadwise_engine::clock::{monotonic_ns, thread_cpu_ns};
+use threadwise_engine::servers::Thread;
+use threadwise_engine::workloads::tpch::short::{OrderKeys, beside};
+use threadwise_engine::workloads::tpch::tables::TABLES;
+use threadwise_engine::workloads::tpch::{self, query_text, too_long};
+use threadwise_engine::{EngineError, Session, SessionRequest, Window};
+use threadwise_study::{QueryExecution, SessionSlice};
+
+use super::driver::{QueryDriver, QueryFault, QueryStream, Setup, Texts};
+use crate::driver::{Connection, Opened, Parameter, failed};
+use crate::template::fill;
+use crate::usage::{Call, Usage};
+
+/// Orders that are looked up before the first slice, so that their pages and the catalogue's entries are cached.
+const WARM_LOOKUPS: usize = 100;
+
+/// A session's number in the server, and its thread there.
+#[derive(Debug)]
+struct OpenSession {
+    id: i64,
+    thread: Result<Thread, String>,
+}
+
+/// What the treatment knows of its open sessions.
+#[derive(Debug, Default)]
+pub(super) struct Shared {
+    open: Mutex<BTreeMap<u32, OpenSession>>,
+    /// Sessions that are done with the slice.
+    resting: Mutex<BTreeSet<u32>>,
+    /// Signalled when a session is done.
+    rested: Condvar,
+}
+
+/// A panic of a session's thread is reported by the worker; the data behind the lock is still valid.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Shared {
+    fn add<C>(&self, session: u32, opened: &Opened<C>) {
+        let open = OpenSession { id: opened.id, thread: opened.backend.clone() };
+        lock(&self.open).insert(session, open);
+    }
+
+    /// The server's threads of the sessions, or why one is out of reach.
+    pub(super) fn threads(&self) -> Result<Vec<(u32, Thread)>, String> {
+        lock(&self.open).iter().map(|(session, open)| Ok((*session, open.thread.clone()?))).collect()
+    }
+
+    /// Begins a slice: every session will work.
+    pub(super) fn all_work(&self) {
+        lock(&self.resting).clear();
+    }
+
+    /// Whether the first `sessions` are all done with the slice.
+    fn rest_up_to(&self, sessions: u32) -> bool {
+        lock(&self.resting).range(..sessions).count() == sessions as usize
+    }
+
+    /// Sleeps until CLOCK_MONOTONIC reaches a time, or all sessions are done with the slice.
+    pub(super) fn sleep_until_ns(&self, deadline_ns: u64) {
+        let sessions = lock(&self.open).len();
+        let mut resting = lock(&self.resting);
+        while resting.len() < sessions {
+            let left_ns = deadline_ns.saturating_sub(monotonic_ns());
+            if left_ns == 0 {
+                break;
+            }
+            let left = Duration::from_nanos(left_ns);
+            resting = self.rested.wait_timeout(resting, left).unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+
+    /// Numbers in the server of the sessions that are not done with the slice.
+    pub(super) fn at_work(&self) -> Vec<i64> {
+        let open = lock(&self.open);
+        let resting = lock(&self.resting);
+        open.iter().filter(|(session, _)| !resting.contains(session)).map(|(_, open)| open.id).collect()
+    }
+}
+
+/// Marks a session as done with a slice when it is dropped.
+struct Resting<'a>(&'a Shared, u32);
+
+impl Drop for Resting<'_> {
+    fn drop(&mut self) {
+        lock(&self.0.resting).insert(self.1);
+        self.0.rested.notify_all();
+    }
+}
+
+/// Gives a slice what was used between two readings, and by its client's thread since `client_ns`.
+fn give(slice: &mut SessionSlice, client_ns: u64, readings: [Usage; 2]) {
+    let client_cpu_ns = thread_cpu_ns().saturating_sub(client_ns);
+    Call { client_cpu_ns, ..Call::new(1, 1, 1, readings) }.give_to(slice);
+}
+
+/// A session that executes queries.
+pub struct StreamSession<S> {
+    stream: S,
+    /// Cancels its statement in the server.
+    _at_end: Option<AtEnd>,
+    texts: Texts,
+    engine: &'static str,
+    number: u32,
+    is_cold: bool,
+    shared: Arc<Shared>,
+}
+
+impl<S: QueryStream> StreamSession<S> {
+    /// Opens a stream and finds out what the server reports about its queries.
+    ///
+    /// # Errors
+    /// An error of the server, or a missing query.
+    pub(super) fn open<D: QueryDriver<Stream = S>>(
+        driver: &D,
+        setup: &Arc<Setup>,
+        request: &SessionRequest,
+        shared: Arc<Shared>,
+    ) -> Result<Self, EngineError> {
+        let (engine, number) = (driver.dialect().engine, request.session);
+        let opened = driver.open_stream(setup, number)?;
+        let text = |&query: &u8| {
+            let sql = query_text(engine, &request.load.data_dir, number, query)?;
+            Ok((query, opened.connection.text(query, sql)?))
+        };
+        let texts = setup.options.queries.iter().map(text).collect::<Result<Texts, EngineError>>()?;
+        shared.add(number, &opened);
+        let Opened { connection: mut stream, at_end, .. } = opened;
+        stream.try_reports(&texts)?;
+        Ok(Self { stream, _at_end: at_end, texts, engine, number, is_cold: setup.is_cold(), shared })
+    }
+
+    /// The error of a query; at the time limit it was cancelled.
+    fn error(engine: &str, query: u8, fault: QueryFault, window: &Window) -> EngineError {
+        let is_over = monotonic_ns().saturating_add(1_000_000) >= window.end_ns;
+        match fault.was_cancelled && is_over {
+            true => too_long(engine, query, window),
+            false => tpch::failed(engine, query, fault.why),
+        }
+    }
+}
+
+impl<S: QueryStream> Session for StreamSession<S> {
+    fn warm(&mut self) -> Result<(), EngineError> {
+        match self.is_cold {
+            true => Ok(()),
+            false => self.stream.warm(self.number == 0, &self.texts),
+        }
+    }
+
+    fn slice(&mut self, _: &Window) -> Result<SessionSlice, EngineError> {
+        Err(EngineError::Failed {
+            engine: self.engine.to_owned(),
+            action: "work for a window".to_owned(),
+            why: "a session of tpch only executes queries".to_owned(),
+        })
+    }
+
+    fn queries(&mut self, window: &Window, queries: &[u8]) -> Result<SessionSlice, EngineError> {
+        let _resting = Resting(&self.shared, self.number);
+        let (stream, texts, engine) = (&mut self.stream, &self.texts, self.engine);
+        stream.begin()?;
+        let (client_ns, before) = (thread_cpu_ns(), stream.used());
+        let mut slice = tpch::run(engine, window, queries, |query, started_ns| {
+            let unknown = "it is not one of the requested queries (queries)";
+            let text = texts.get(&query).ok_or_else(|| tpch::failed(engine, query, unknown))?;
+            let done = stream.execute(query, text, window.end_ns);
+            let execution = done.map_err(|fault| Self::error(engine, query, fault, window))?;
+            let rows = execution.answer.as_ref().map_or(0, |answer| answer.len() as u64);
+            Ok(QueryExecution { query, started_ns, rows, ..execution })
+        })?;
+        give(&mut slice, client_ns, [before, stream.used()]);
+        if slice.cpu_ns == 0 {
+            slice.cpu_ns = slice.queries.iter().filter_map(|one| one.cpu_ns).sum();
+        }
+        stream.end(&mut slice.queries, texts)?;
+        Ok(slice)
+    }
+}
+
+/// A session of short queries: one order by its key, by a statement that is planned once and has no parallel workers.
+pub(super) struct ShortSession<D: QueryDriver> {
+    connection: D::Connection,
+    statement: <D::Connection as Connection>::Statement,
+    _at_end: Option<AtEnd>,
+    engine: &'static str,
+    number: u32,
+    /// Sessions that are streams.
+    streams: u32,
+    seed: u64,
+    orders: u64,
+    thread: Option<Thread>,
+    shared: Arc<Shared>,
+}
+
+impl<D: QueryDriver> ShortSession<D> {
+    /// Opens a connection and prepares the query.
+    ///
+    /// # Errors
+    /// An error of the server.
+    pub(super) fn open(
+        driver: &D,
+        setup: &Setup,
+        request: &SessionRequest,
+        shared: Arc<Shared>,
+    ) -> Result<Self, EngineError> {
+        let dialect = driver.dialect();
+        let (engine, number, seed) = (dialect.engine, request.session, request.seed);
+        let unknown =
+            || failed(dialect, "open a session of short queries", "the number of orders is unknown");
+        let orders = orders(setup.options.scale).ok_or_else(unknown)?;
+        let opened = driver.open_short(setup, number)?;
+        shared.add(number, &opened);
+        let Opened { mut connection, backend, at_end, .. } = opened;
+        let table = driver.table(&setup.schema, "orders");
+        let sql = fill(driver.tpch_sql().short, &[("table", &table), ("key", &dialect.mark(1))]);
+        let (statement, streams) = (connection.prepare(&sql)?, setup.streams());
+        let thread = backend.ok();
+        let _at_end = at_end;
+        Ok(Self { connection, statement, _at_end, engine, number, streams, seed, orders, thread, shared })
+    }
+
+    fn keys(&self, sequence: u64) -> OrderKeys {
+        OrderKeys::new(self.seed, self.number, sequence, self.orders)
+    }
+
+    /// Whether the answer for a key is that order.
+    fn look_up(&mut self, key: i64) -> Result<bool, EngineError> {
+        let mut answer = [None];
+        let (action, parameters) = (format_args!("look up order {key}"), [Parameter::Big(key)]);
+        let has_row = self.connection.first(action, &self.statement, &parameters, &mut answer)?;
+        Ok(has_row && answer == [Some(key)])
+    }
+}
+
+impl<D: QueryDriver> Session for ShortSession<D> {
+    fn warm(&mut self) -> Result<(), EngineError> {
+        // For a slice outside of the study.
+        for key in self.keys(u64::MAX).take(WARM_LOOKUPS) {
+            self.look_up(key)?;
+        }
+        self.connection.rest()
+    }
+
+    fn slice(&mut self, window: &Window) -> Result<SessionSlice, EngineError> {
+        let (shared, streams, thread) = (Arc::clone(&self.shared), self.streams, self.thread);
+        let _resting = Resting(&shared, self.number);
+        let before = self.connection.usage(thread)?;
+        let (client_ns, keys) = (thread_cpu_ns(), self.keys(window.sequence));
+        let is_over = || shared.rest_up_to(streams);
+        let mut slice = beside(self.engine, window, keys, is_over, |key| self.look_up(key))?;
+        let used = [before, self.connection.usage(thread)?];
+        give(&mut slice, client_ns, used);
+        self.connection.rest()?;
+        Ok(slice)
+    }
+}
+
+/// Orders of a scale factor.
+fn orders(scale: f64) -> Option<u64> {
+    TABLES.iter().find(|table| table.name == "orders")?.rows(scale)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn orders_are_those_of_the_scale_factor() {
+        assert_eq!((orders(0.01), orders(1.0)), (Some(15_000), Some(1_500_000)));
+    }
+}
