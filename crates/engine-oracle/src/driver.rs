@@ -29,9 +29,6 @@ const BATCH: usize = 1000;
 /// Most blocks that the second reading of all data may fetch from files, per 1000.
 const UNCACHED_PER_MILLE: u64 = 1;
 
-/// Time limit for dropping a table: sessions of a killed worker end with their call.
-const DDL_WAIT: &str = "ALTER SESSION SET DDL_LOCK_TIMEOUT = 20";
-
 /// A server, and what its connections have in common.
 #[derive(Debug, Clone)]
 pub(crate) struct Database {
@@ -97,7 +94,7 @@ impl Driver for Database {
 
     fn connect(&self, purpose: &str) -> Result<OracleConnection, EngineError> {
         let mut connection = self.server.connect(Purpose::own(purpose))?;
-        for sql in [include_str!("sql/session_settings.sql"), DDL_WAIT] {
+        for sql in [include_str!("sql/session_settings.sql"), include_str!("sql/ddl_wait.sql")] {
             connection.run("set up a connection", sql)?;
         }
         Ok(connection)

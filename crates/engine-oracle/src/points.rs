@@ -58,6 +58,7 @@ pub(crate) fn points(connection: &mut OracleConnection) -> Result<Vec<Point>, En
             add(name, readable(connection, name, views, lost));
         }
     }
+    add("parallel query", parallel(connection));
     add("pauses (DBMS_SESSION.SLEEP)", sleep(connection));
     add("memory for data (V$BUFFER_POOL)", memory(connection));
     Ok(points)
@@ -132,6 +133,21 @@ fn readable(
                 "GRANT SELECT ON {views} TO the account; without it the following is missing: {lost}"
             );
             Point::lacks(name, why)
+        }
+    })
+}
+
+fn parallel(connection: &mut OracleConnection) -> Result<Point, EngineError> {
+    let name = "parallel query";
+    let option = connection.maybe(ACTION, include_str!("sql/point_option.sql"))?.unwrap_or_default();
+    if option.first().and_then(|row| text(row, 0)) == Some("FALSE") {
+        let why = "not in this edition (V$OPTION): queries run with dop=1 alone";
+        return Ok(Point::lacks(name, why));
+    }
+    Ok(match connection.attempt(include_str!("sql/session_parallel.sql"), &[]) {
+        Ok(_) => Point::works(name, "ALTER SESSION ENABLE PARALLEL QUERY"),
+        Err(cause) => {
+            Point::lacks(name, format!("{}; without it queries run with dop=1 alone", cause.advice()))
         }
     })
 }

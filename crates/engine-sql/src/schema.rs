@@ -238,7 +238,8 @@ pub fn loaded<D: Driver>(
         Some(Loaded {
             bytes_per_session: number(row.first()?)?,
             rows_per_session: number(row.get(1)?)?,
-            notes: row.get(2)?.text()?.lines().map(str::to_owned).collect(),
+            // An empty text is NULL in some databases.
+            notes: row.get(2)?.text().unwrap_or_default().lines().map(str::to_owned).collect(),
         })
     }))
 }

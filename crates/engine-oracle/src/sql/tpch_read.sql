@@ -1,0 +1,1 @@
+SELECT /*+ FULL(t) NO_PARALLEL(t) */ COUNT(*) FROM {table} t
