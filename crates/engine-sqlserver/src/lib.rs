@@ -11,7 +11,6 @@
 #[cfg(feature = "client")]
 mod client;
 mod options;
-mod tpch_options;
 mod url;
 mod work;
 
@@ -73,7 +72,7 @@ impl Engine for Sqlserver {
             // Any thread of it may serve any session, so threads cannot be placed one by one.
             service_threads: false,
             dialect: Some(ENGINE.to_owned()),
-            tpch_bytes: tpch_options::BYTES_PER_SCALE,
+            tpch_bytes: work::BYTES_PER_SCALE,
             ..Properties::default()
         }
     }
@@ -110,7 +109,7 @@ impl Engine for Sqlserver {
 
     fn check(&self, request: &LoadRequest) -> Result<(), EngineError> {
         match request.workload {
-            Workload::Tpch => tpch_options::parse(request).map(drop)?,
+            Workload::Tpch => work::parse_tpch(request).map(drop)?,
             _ => work::parse(request).map(drop)?,
         }
         url::parse(&options::parse(&request.engine_options)?.url).map(drop)

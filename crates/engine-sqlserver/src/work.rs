@@ -4,8 +4,11 @@ use threadwise_engine::workloads::insert::{Insert, Table};
 use threadwise_engine::workloads::logical_io::LogicalIo;
 use threadwise_engine::workloads::options::{Loop, refuse, whole, word};
 use threadwise_engine::{EngineError, LoadRequest};
-use threadwise_engine_sql::{Spec, Work};
+use threadwise_engine_sql::{Spec, Work, tpch};
 use threadwise_study::{Options, Workload};
+use threadwise_tpch::options::TpchOptions;
+
+use crate::options::{self, Affinity};
 
 /// Bytes of a page.
 pub(crate) const PAGE_BYTES: u64 = 8192;
@@ -18,6 +21,21 @@ const BUCKETS: u64 = 2_097_152;
 
 /// Most buckets that the server creates.
 const MAX_BUCKETS: u64 = 1 << 30;
+
+/// Bytes of tables and indexes of `tpch` at scale factor 1; estimated from the published 140 GB at 100.
+pub(crate) const BYTES_PER_SCALE: u64 = 1_400_000_000;
+
+/// Options of `tpch` that the server does not support, and why.
+const UNFOLLOWED: [(&str, &str); 8] = [
+    ("storage", "SQL Server keeps tables in its own files; leave it out"),
+    ("batch_rows", "the size of a batch is the server's own; leave it out"),
+    ("memory_limit_mb", "the memory of a query is the server's own (max server memory, Resource Governor)"),
+    ("spill_dir", "it spills into tempdb"),
+    ("spill_limit_mb", "it spills into tempdb, whose files bound that"),
+    ("jit", "it has no such setting; leave it out"),
+    ("hold_plan", "it has no such setting; leave it out"),
+    ("settings.", "threadwise does not change the settings of your own server: leave it out"),
+];
 
 /// Options besides those of the workload on every engine.
 const MORE: [&str; 2] = ["storage", "buckets"];
@@ -35,6 +53,21 @@ pub(crate) fn parse(load: &LoadRequest) -> Result<(Work, Option<u64>), EngineErr
         Spec::LogicalIo(_) | Spec::Transaction(_) => None,
     };
     Ok((workload, buckets))
+}
+
+/// Reads and checks the options of `tpch`.
+///
+/// # Errors
+/// The first option that is unknown, impossible, or not followed.
+pub(crate) fn parse_tpch(load: &LoadRequest) -> Result<TpchOptions, EngineError> {
+    let found = tpch::parse(&load.options, &UNFOLLOWED, "the server's cache is emptied")?;
+    // Streams connect again after each binding, since a connection belongs to the node that it was opened on.
+    if found.short > 0 && options::parse(&load.engine_options)?.affinity == Affinity::Set {
+        let why = "with affinity=set the server is bound again before each slice, and sessions of short queries stay on the \
+                   node that they were opened on: use affinity=keep, or leave short out";
+        return Err(refuse("short", why.into()));
+    }
+    Ok(found)
 }
 
 fn buckets(spec: &Insert, options: &Options, place: Loop) -> Result<Option<u64>, EngineError> {

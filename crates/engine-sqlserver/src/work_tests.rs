@@ -32,3 +32,27 @@ fn pauses_are_whole_milliseconds() {
     let message = check_pause(&spec("70")).unwrap_err().to_string();
     assert!(message.contains("think_time_us") && message.contains("multiple of 1000"), "{message}");
 }
+
+#[test]
+fn what_tpch_cannot_have_is_refused_by_name() {
+    let load = |pairs: &[(&str, &str)], engine_options: &[(&str, &str)]| LoadRequest {
+        workload: Workload::Tpch,
+        options: options(pairs),
+        engine_options: options(engine_options),
+        data_dir: "/".into(),
+        treatment: "t".into(),
+        sessions: 1,
+        seed: 1,
+    };
+    let url = ("url", "sqlserver://me@db/shop");
+    for (pairs, part) in [
+        ([("storage", "memory"), ("scale", "1")], "own files"),
+        ([("settings.maxdop", "3"), ("scale", "1")], "your own server"),
+        ([("spill_dir", "/tmp"), ("scale", "1")], "tempdb"),
+        ([("short", "2"), ("test", "throughput")], "affinity=keep"),
+    ] {
+        let message = parse_tpch(&load(&pairs, &[url, ("affinity", "set")])).unwrap_err().to_string();
+        assert!(message.contains(&format!("option '{}'", pairs[0].0)) && message.contains(part), "{message}");
+    }
+    assert_eq!(parse_tpch(&load(&[("short", "2"), ("test", "throughput")], &[url])).unwrap().short, 2);
+}

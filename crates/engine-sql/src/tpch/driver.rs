@@ -9,7 +9,7 @@ use threadwise_engine::clock::monotonic_ns;
 use threadwise_engine::servers::Thread;
 use threadwise_engine::workloads::options::refuse;
 use threadwise_engine::workloads::tpch::tables::{Kind, TABLES, Table};
-use threadwise_engine::workloads::tpch::{read, refuse_given};
+use threadwise_engine::workloads::tpch::{failed, read};
 use threadwise_study::tpch::Test;
 use threadwise_study::{Options, QueryExecution};
 use threadwise_tpch::options::{Cache, TpchOptions};
@@ -19,39 +19,22 @@ use crate::template::{Names, fill};
 use crate::usage::Usage;
 use crate::workload::Objects;
 
-/// Options of `tpch` that a server does not follow.
-#[derive(Debug)]
-pub struct TpchLimits {
-    /// Their names, or a prefix with a dot at its end, and why.
-    pub refused: &'static [(&'static str, &'static str)],
-    /// The largest degree of parallelism.
-    pub most_dop: u32,
-    /// Where that limit comes from.
-    pub most_dop_source: &'static str,
-    /// What `cache=cold` does before each query.
-    pub cold: &'static str,
-}
-
-impl TpchLimits {
-    /// Reads and checks the workload's options.
-    ///
-    /// # Errors
-    /// The first option that is unknown, impossible, or not followed.
-    pub fn parse(&self, given: &Options) -> Result<TpchOptions, EngineError> {
-        let options = read(given)?;
-        refuse_given(given, self.refused)?;
-        if options.cache == Cache::Cold && options.test == Test::Throughput {
+/// Reads and checks the workload's options. `refused` are those that the server does not follow, and why; `cold` is what
+/// `cache=cold` does before each query.
+///
+/// # Errors
+/// The first option that is unknown, impossible, or not followed.
+pub fn parse(given: &Options, refused: &[(&str, &str)], cold: &str) -> Result<TpchOptions, EngineError> {
+    let options = read(given, refused)?;
+    match (options.cache, options.test) {
+        (Cache::Cold, Test::Throughput) => {
             let why = format!(
-                "'cold' is for test=power: {} before every query, which would stop the other streams' queries; use \
-                 cache=warm",
-                self.cold
+                "'cold' is for test=power: {cold} before every query, which would stop the other streams' queries; use \
+                 cache=warm"
             );
-            return Err(refuse("cache", why));
+            Err(refuse("cache", why))
         }
-        if options.dop.is_some_and(|dop| dop > self.most_dop) {
-            return Err(refuse("dop", format!("at most {} ({})", self.most_dop, self.most_dop_source)));
-        }
-        Ok(options)
+        _ => Ok(options),
     }
 }
 
@@ -68,7 +51,7 @@ pub struct TpchSql {
     pub statistics: &'static str,
     /// Bytes of all tables and indexes in the schema.
     pub bytes: &'static str,
-    /// Reads a whole table.
+    /// Reads a whole table: the number of its rows.
     pub read: &'static str,
     /// The short query: an order by its `{key}`; its first column is that key.
     pub short: &'static str,
@@ -119,27 +102,36 @@ impl Setup {
     }
 }
 
-/// Rows of a table's text, and those that arrived in the server.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Filled {
-    /// Rows that were sent.
-    pub sent: u64,
-    /// Rows that the server has.
-    pub arrived: u64,
-}
-
 /// Why a query has no answer.
 #[derive(Debug)]
-pub struct QueryFault {
-    /// The server's message, one line.
-    pub why: String,
-    /// Whether it was cancelled, which it is at the window's end.
-    pub was_cancelled: bool,
+pub enum QueryFault {
+    /// It failed: the server's message, one line.
+    Failed(String),
+    /// It was cancelled, which it is at the window's end: the server's message.
+    Cancelled(String),
+    /// Something before or after it failed.
+    Around(EngineError),
+}
+
+impl QueryFault {
+    /// The error of a query outside of a window.
+    pub fn error(self, engine: &str, query: u8) -> EngineError {
+        match self {
+            Self::Failed(why) | Self::Cancelled(why) => failed(engine, query, why),
+            Self::Around(error) => error,
+        }
+    }
 }
 
 impl From<String> for QueryFault {
     fn from(why: String) -> Self {
-        Self { why, was_cancelled: false }
+        Self::Failed(why)
+    }
+}
+
+impl From<EngineError> for QueryFault {
+    fn from(error: EngineError) -> Self {
+        Self::Around(error)
     }
 }
 
@@ -202,7 +194,7 @@ pub trait QueryDriver: Driver {
     }
 
     /// Makes a table of this full name by `create`, and fills it with the generator's text: CSV, whose first line has the
-    /// columns' names.
+    /// columns' names. Gives the number of rows sent.
     ///
     /// # Errors
     /// An error of the server; or the text has another form.
@@ -213,7 +205,7 @@ pub trait QueryDriver: Driver {
         name: &str,
         create: &str,
         text: &mut dyn BufRead,
-    ) -> Result<Filled, EngineError>;
+    ) -> Result<u64, EngineError>;
 
     /// Gathers the statistics of a table.
     ///
@@ -287,18 +279,19 @@ pub trait QueryStream: Send {
         Ok(())
     }
 
-    /// Brings what the stream reads into memory, and of the first stream also the tables; not called with `cache=cold`.
+    /// Brings what the stream needs into memory; not called with `cache=cold`. `reads` are the statements that read every
+    /// table once, for the first stream alone.
     ///
     /// # Errors
     /// An error of the server.
-    fn warm(&mut self, is_first: bool, texts: &Texts) -> Result<(), EngineError>;
+    fn warm(&mut self, reads: &[String], texts: &Texts) -> Result<(), EngineError>;
 
-    /// Called before the start of each slice.
+    /// Called before the start of each slice. Gives its number in the server, if it has connected again.
     ///
     /// # Errors
     /// An error of the server.
-    fn begin(&mut self) -> Result<(), EngineError> {
-        Ok(())
+    fn begin(&mut self) -> Result<Option<i64>, EngineError> {
+        Ok(None)
     }
 
     /// What the server has used for the stream; where that is nothing, a slice has the sum of its queries.
@@ -330,17 +323,12 @@ mod tests {
 
     #[test]
     fn what_a_server_does_not_follow_is_refused_by_name() {
-        let limits = TpchLimits {
-            refused: &[("storage", "it has its own files"), ("settings.", "they are yours")],
-            most_dop: 1025,
-            most_dop_source: "MAXDOP",
-            cold: "the server is restarted",
-        };
+        let refused = [("storage", "it has its own files"), ("settings.", "they are yours")];
+        let parse = |given| super::parse(&given, &refused, "the server is restarted");
         let word = |text: &str| OptionValue::Text(text.to_owned());
         for (given, wanted) in [
             (vec![("storage", word("memory"))], "option 'storage': it has its own files"),
             (vec![("settings.x", word("y"))], "option 'settings.x': they are yours"),
-            (vec![("dop", OptionValue::Integer(1026))], "option 'dop': at most 1025 (MAXDOP)"),
             (
                 vec![("cache", word("cold")), ("test", word("throughput"))],
                 "option 'cache': 'cold' is for test=power: the server is restarted before every query",
@@ -348,9 +336,9 @@ mod tests {
             (vec![("scale", OptionValue::Integer(0))], "option 'scale'"),
         ] {
             let given = given.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
-            let message = limits.parse(&given).unwrap_err().to_string();
+            let message = parse(given).unwrap_err().to_string();
             assert!(message.starts_with(wanted), "{message}");
         }
-        assert_eq!(limits.parse(&Options::new()).unwrap().cache, Cache::Warm);
+        assert_eq!(parse(Options::new()).unwrap().cache, Cache::Warm);
     }
 }

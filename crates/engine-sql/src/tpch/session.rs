@@ -7,7 +7,7 @@ use threadwise_engine::at_end::AtEnd;
 use threadwise_engine::clock::{monotonic_ns, thread_cpu_ns};
 use threadwise_engine::servers::Thread;
 use threadwise_engine::workloads::tpch::short::{OrderKeys, beside};
-use threadwise_engine::workloads::tpch::tables::TABLES;
+use threadwise_engine::workloads::tpch::tables::{TABLES, Table};
 use threadwise_engine::workloads::tpch::{self, query_text, too_long};
 use threadwise_engine::{EngineError, Session, SessionRequest, Window};
 use threadwise_study::{QueryExecution, SessionSlice};
@@ -46,6 +46,13 @@ impl Shared {
     fn add<C>(&self, session: u32, opened: &Opened<C>) {
         let open = OpenSession { id: opened.id, thread: opened.backend.clone() };
         lock(&self.open).insert(session, open);
+    }
+
+    /// A session has connected again.
+    fn renumber(&self, session: u32, id: i64) {
+        if let Some(open) = lock(&self.open).get_mut(&session) {
+            open.id = id;
+        }
     }
 
     /// The server's threads of the sessions, or why one is out of reach.
@@ -107,6 +114,8 @@ pub struct StreamSession<S> {
     /// Cancels its statement in the server.
     _at_end: Option<AtEnd>,
     texts: Texts,
+    /// Statements that read every table once, for the first stream.
+    reads: Vec<String>,
     engine: &'static str,
     number: u32,
     is_cold: bool,
@@ -134,15 +143,20 @@ impl<S: QueryStream> StreamSession<S> {
         shared.add(number, &opened);
         let Opened { connection: mut stream, at_end, .. } = opened;
         stream.try_reports(&texts)?;
-        Ok(Self { stream, _at_end: at_end, texts, engine, number, is_cold: setup.is_cold(), shared })
+        let read = |table: &Table| {
+            fill(driver.tpch_sql().read, &[("table", &driver.table(&setup.schema, table.name))])
+        };
+        let reads = TABLES.iter().filter(|_| number == 0).map(read).collect();
+        let is_cold = setup.is_cold();
+        Ok(Self { stream, _at_end: at_end, texts, reads, engine, number, is_cold, shared })
     }
 
     /// The error of a query; at the time limit it was cancelled.
     fn error(engine: &str, query: u8, fault: QueryFault, window: &Window) -> EngineError {
         let is_over = monotonic_ns().saturating_add(1_000_000) >= window.end_ns;
-        match fault.was_cancelled && is_over {
-            true => too_long(engine, query, window),
-            false => tpch::failed(engine, query, fault.why),
+        match fault {
+            QueryFault::Cancelled(_) if is_over => too_long(engine, query, window),
+            other => other.error(engine, query),
         }
     }
 }
@@ -151,7 +165,7 @@ impl<S: QueryStream> Session for StreamSession<S> {
     fn warm(&mut self) -> Result<(), EngineError> {
         match self.is_cold {
             true => Ok(()),
-            false => self.stream.warm(self.number == 0, &self.texts),
+            false => self.stream.warm(&self.reads, &self.texts),
         }
     }
 
@@ -166,7 +180,9 @@ impl<S: QueryStream> Session for StreamSession<S> {
     fn queries(&mut self, window: &Window, queries: &[u8]) -> Result<SessionSlice, EngineError> {
         let _resting = Resting(&self.shared, self.number);
         let (stream, texts, engine) = (&mut self.stream, &self.texts, self.engine);
-        stream.begin()?;
+        if let Some(id) = stream.begin()? {
+            self.shared.renumber(self.number, id);
+        }
         let (client_ns, before) = (thread_cpu_ns(), stream.used());
         let mut slice = tpch::run(engine, window, queries, |query, started_ns| {
             let unknown = "it is not one of the requested queries (queries)";

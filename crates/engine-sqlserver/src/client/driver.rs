@@ -10,6 +10,8 @@
 //! are inserted one by one there.
 
 use std::fmt::Arguments;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 use threadwise_engine::EngineError;
 use threadwise_engine::servers::Thread;
 use threadwise_engine::workloads::insert::{Durability, Insert, TEXT_CHARS, Table};
@@ -44,6 +46,27 @@ pub(crate) struct Database {
     pub server: Server,
     /// Buckets of the index of a table in memory; `None` for a table on disk.
     pub buckets: Option<u64>,
+    /// How often the server was bound to other logical CPUs while its connections were open.
+    pub times_bound: Arc<AtomicU64>,
+}
+
+impl Database {
+    /// A server with this table of `insert`.
+    pub(crate) fn new(server: Server, buckets: Option<u64>) -> Self {
+        Self { server, buckets, times_bound: Arc::default() }
+    }
+
+    /// A session's connection.
+    ///
+    /// # Errors
+    /// The server is gone or refuses the login.
+    pub(crate) fn open_session(&self, session: u32) -> Result<Opened<Connection>, EngineError> {
+        let mut connection = self.server.connect(&format!("threadwise session {session}"))?;
+        let [id] = numbers(&mut connection, "read the session's number", "SELECT CAST(@@SPID AS int)")?;
+        let backend = Err("its sessions run on whichever of its threads is free".to_owned());
+        let is_near = self.server.target().is_near();
+        Ok(Opened { connection, id: id.unwrap_or(0), backend, is_near, at_end: None })
+    }
 }
 
 /// A parameter as the client library sends it.
@@ -170,11 +193,7 @@ impl Driver for Database {
     }
 
     fn open(&self, _: &Work, session: u32) -> Result<Opened<Connection>, EngineError> {
-        let mut connection = self.server.connect(&format!("threadwise session {session}"))?;
-        let [id] = numbers(&mut connection, "read the session's number", "SELECT CAST(@@SPID AS int)")?;
-        let backend = Err("its sessions run on whichever of its threads is free".to_owned());
-        let is_near = self.server.target().is_near();
-        Ok(Opened { connection, id: id.unwrap_or(0), backend, is_near, at_end: None })
+        self.open_session(session)
     }
 
     fn observe(

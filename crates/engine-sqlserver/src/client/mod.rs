@@ -13,12 +13,14 @@ mod running;
 mod statements;
 mod tpch;
 
+use std::sync::Arc;
 use threadwise_engine::connections::Limit;
 use threadwise_engine::server_cpus::ServerCpus;
 use threadwise_engine::servers;
 use threadwise_engine::{
     Engine, EngineError, Keeper, KnownBy, LoadRequest, Loaded, Point, Running, StartRequest,
 };
+use threadwise_engine_sql::tpch::{self as sql_tpch, Queries};
 use threadwise_engine_sql::{Driver as _, Started, Treatment, load_shared};
 use threadwise_machine::CpuSet;
 use threadwise_study::engine::Properties;
@@ -85,16 +87,18 @@ impl Engine for Client {
 
     fn keep(&self, request: &LoadRequest, _: u32) -> Result<Option<Box<dyn Keeper>>, EngineError> {
         let server = find(&request.engine_options)?;
-        Ok(Some(Box::new(Kept::make(Database { server, buckets: None }, &request.engine_options)?)))
+        Ok(Some(Box::new(Kept::make(Database::new(server, None), &request.engine_options)?)))
     }
 
     fn load(&self, request: &LoadRequest) -> Result<Loaded, EngineError> {
         let server = find(&request.engine_options)?;
         if request.workload == Workload::Tpch {
-            return tpch::load(&server, request);
+            let (database, options) = (Database::new(server, None), work::parse_tpch(request)?);
+            let mut control = database.connect("threadwise load")?;
+            return sql_tpch::load(&database, &mut control, &options, request, database.schema());
         }
         let (workload, buckets) = work::parse(request)?;
-        let database = Database { server, buckets };
+        let database = Database::new(server, buckets);
         let suffix = servers::suffix(request, workload.changes_data());
         load_shared(&database, &mut database.connect("threadwise load")?, &workload, request, &suffix)
     }
@@ -102,23 +106,23 @@ impl Engine for Client {
     fn start(&self, request: &StartRequest) -> Result<Box<dyn Running>, EngineError> {
         let load = &request.load;
         let server = find(&load.engine_options)?;
-        if load.workload == Workload::Tpch {
-            return tpch::start(server, request);
-        }
-        // Before the sessions, so that they are opened on the schedulers that they will have.
-        let bound = match server.affinity() {
-            Affinity::Set => {
-                let mut bound = Bound::to(&server, &placement(request))?;
-                bound.bind()?;
-                Some(bound)
-            }
+        let mut bound = match server.affinity() {
+            Affinity::Set => Some(Bound::to(&server, &placement(request))?),
             Affinity::Keep => None,
         };
+        if load.workload == Workload::Tpch {
+            let (database, options) = (Database::new(server.clone(), None), work::parse_tpch(load)?);
+            let times_bound = Some(Arc::clone(&database.times_bound));
+            let sessions = Queries::start(database, options, request, server.schema())?;
+            return Ok(Box::new(Started { sessions, host: Whole::new(server, bound, times_bound) }));
+        }
+        // Before the sessions, so that they are opened on the schedulers that they will have.
+        bound.as_mut().map_or(Ok(false), Bound::bind)?;
         let (workload, buckets) = work::parse(load)?;
         let suffix = servers::suffix(load, workload.changes_data());
-        let database = Database { server: server.clone(), buckets };
-        let treatment = Treatment::start(database, workload, load, &suffix, false)?;
-        Ok(Box::new(Started { sessions: treatment, host: Whole::new(server, bound) }))
+        let database = Database::new(server.clone(), buckets);
+        let sessions = Treatment::start(database, workload, load, &suffix, false)?;
+        Ok(Box::new(Started { sessions, host: Whole::new(server, bound, None) }))
     }
 }
 

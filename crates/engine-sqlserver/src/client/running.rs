@@ -1,6 +1,7 @@
 //! Where the server of a treatment runs, and the notes about it.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use threadwise_engine::{EngineError, Standing};
 use threadwise_engine_sql::{Host, Threads};
 use threadwise_study::Note;
@@ -12,12 +13,14 @@ use crate::client::connect::{Connection, Server};
 pub(crate) struct Whole {
     server: Server,
     bound: Option<Mutex<Bound>>,
+    /// How often it was bound, if treatments take turns query by query, each of which binds it before a slice.
+    times_bound: Option<Arc<AtomicU64>>,
 }
 
 impl Whole {
     /// Combines both.
-    pub(crate) fn new(server: Server, bound: Option<Bound>) -> Self {
-        Self { server, bound: bound.map(Mutex::new) }
+    pub(crate) fn new(server: Server, bound: Option<Bound>, times_bound: Option<Arc<AtomicU64>>) -> Self {
+        Self { server, bound: bound.map(Mutex::new), times_bound }
     }
 
     fn bound(&self) -> Option<MutexGuard<'_, Bound>> {
@@ -33,19 +36,28 @@ impl Host<Connection> for Whole {
         Ok(Standing { placed: Vec::new(), notes })
     }
 
+    fn before(&self, _: &mut Connection) -> Result<(), EngineError> {
+        if let (Some(mut bound), Some(times_bound)) = (self.bound(), &self.times_bound)
+            && bound.bind()?
+        {
+            times_bound.fetch_add(1, Ordering::Release);
+        }
+        Ok(())
+    }
+
     fn after(&self) -> Result<(), EngineError> {
         self.bound().map_or(Ok(()), |mut bound| bound.check())
     }
 }
 
 /// A note on where the server runs.
-pub(super) fn bound_notes(bound: Option<&Bound>) -> Vec<Note> {
+fn bound_notes(bound: Option<&Bound>) -> Vec<Note> {
     let free = || vec![Note::not_pinned("its sessions run on whichever of its threads is free")];
     bound.map_or_else(free, |bound| bound.notes().into_iter().map(Note::from).collect())
 }
 
 /// Notes on every server.
-pub(super) fn server_notes(server: &Server) -> Vec<Note> {
+fn server_notes(server: &Server) -> Vec<Note> {
     vec![
         Note::memory_placed_earlier("the server is yours and ran before the study"),
         server.target().tls_line().into(),

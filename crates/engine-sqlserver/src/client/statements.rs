@@ -6,17 +6,10 @@ use tiberius::{FromSql, Row};
 
 use crate::client::connect::Connection;
 use crate::client::error::query;
-use crate::failed;
 
 /// Executes a statement without a result.
 pub(crate) fn run(connection: &mut Connection, action: &str, sql: &str) -> Result<(), EngineError> {
     connection.run(sql).map_err(|cause| query(action, &cause))
-}
-
-/// The only row of a statement.
-pub(crate) fn one_row(connection: &mut Connection, action: &str, sql: &str) -> Result<Row, EngineError> {
-    let rows = connection.rows(sql).map_err(|cause| query(action, &cause))?;
-    rows.into_iter().next().ok_or_else(|| failed(action, "it returned no row"))
 }
 
 /// A column of a row; `None` for NULL and for another type.

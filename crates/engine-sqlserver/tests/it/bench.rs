@@ -230,6 +230,14 @@ pub fn queries(
     work(bench, running, load, length_ns, &|session, window| session.queries(window, queries))
 }
 
+/// The same with sessions of short queries, which are those that execute no others, beside the streams.
+pub fn queries_beside(bench: &Bench, running: &dyn Running, load: &LoadRequest, queries: &[u8]) -> Slices {
+    let act = |session: &mut dyn Session, window: &Window| {
+        session.queries(window, queries).or_else(|_| session.slice(window))
+    };
+    work(bench, running, load, LONG_NS, &act)
+}
+
 /// What a session does in a window.
 type Act<'a> = &'a (dyn Fn(&mut dyn Session, &Window) -> Result<SessionSlice, EngineError> + Sync);
 

@@ -1,12 +1,12 @@
 //! Whole studies of `tpch`: data by bulk load from a generator, a query with its times, degree of parallelism, plan and
 //! answer.
 
-use crate::bench::{Bench, LONG_NS, assert_clear, queries};
+use crate::bench::{Bench, LONG_NS, assert_clear, queries, queries_beside};
 use crate::model::{COMPILE_MS, CPU_MS, Plans, Settings};
 use std::fmt::Write as _;
 use std::time::Duration;
 use threadwise_engine::workloads::tpch::tables::{Kind, TABLES};
-use threadwise_engine::{Engine, LoadRequest};
+use threadwise_engine::{Engine, LoadRequest, latency};
 use threadwise_engine_sqlserver::Client;
 use threadwise_tds::{Message, Reply};
 use threadwise_tpch::{Dialect, Parameters, sql};
@@ -191,6 +191,27 @@ fn a_second_size_of_data_and_a_load_that_never_came_are_refused() {
     let message = Client.load(&other).unwrap_err().to_string();
     assert_clear(&message);
     assert!(message.contains("option 'scale'") && message.contains("tpch sf0.01"), "{message}");
+    keeper.end().unwrap();
+    bench.assert_over();
+    bench.assert_clean();
+}
+
+#[test]
+fn short_queries_run_beside_a_stream_until_it_is_done_and_waits_are_sampled() {
+    let before_query = vec![Reply::Wait(Duration::from_millis(200))];
+    let bench = Bench::new(Settings { before_query, ..Settings::default() });
+    let load = bench.load("tpch", &format!("{OPTIONS} test=throughput short=1"), 2);
+    let keeper = pretend(&bench, &load);
+    let running = Client.start(&crate::bench::start(&load)).unwrap();
+    let slices = queries_beside(&bench, running.as_ref(), &load, &[3]);
+    let [stream, short] = &slices.done()[..] else { panic!("two sessions") };
+    assert_eq!((stream.queries.len(), short.queries.len()), (1, 0));
+    assert!(short.steps > 0 && short.finished_ns.unwrap() < LONG_NS, "{short:?}");
+    assert_eq!((short.answers_checked, short.answers_wrong), (short.steps, 0));
+    assert_eq!(latency::steps(&short.latency), Ok(short.steps));
+    assert!(slices.counters["waits_sampled"] > 0, "{:?}", slices.counters);
+    running.finish().unwrap();
+    drop(running);
     keeper.end().unwrap();
     bench.assert_over();
     bench.assert_clean();

@@ -16,6 +16,7 @@ use threadwise_engine::{EngineError, LoadRequest, Loaded};
 use threadwise_engine_sql::{Connection, Parameter, fill};
 use threadwise_study::parallel::ROW_BYTES;
 
+use super::tpch::MAX_DOP;
 use crate::Server;
 use crate::connection::PostgresConnection;
 use crate::error::failed;
@@ -23,9 +24,6 @@ pub(crate) use treatment::Scans;
 
 /// Increased whenever the same options give another table.
 const FORMAT: u32 = 2;
-
-/// Limit of `max_parallel_workers_per_gather`, plus the leader.
-const MAX_DOP: u32 = 1025;
 
 /// A scan of a table that is larger than a quarter of the buffer pool goes through a small ring of buffers (`initscan`
 /// in `access/heap/heapam.c`) and reads from the kernel's cache again.

@@ -13,9 +13,10 @@ mod settings;
 use std::io::{self, BufRead, Write};
 use std::sync::Arc;
 use threadwise_engine::servers::Thread;
+use threadwise_engine::workloads::options::refuse;
 use threadwise_engine::workloads::tpch::tables::Table;
 use threadwise_engine::{EngineError, LoadRequest};
-use threadwise_engine_sql::tpch::{Filled, QueryDriver, Setup, TpchLimits, TpchSql};
+use threadwise_engine_sql::tpch::{QueryDriver, Setup, TpchSql};
 use threadwise_engine_sql::{Connection, Driver, Opened};
 use threadwise_tpch::options::TpchOptions;
 
@@ -41,22 +42,19 @@ pub fn canonical_plan(json: &str) -> Result<(String, u64, u32), String> {
 /// Bytes of tables and indexes at scale factor 1: 1.83 GB were measured at 0.1 and at 1.
 const BYTES_PER_SCALE: f64 = 1.85e9;
 
-/// Options that PostgreSQL does not follow.
-const LIMITS: TpchLimits = TpchLimits {
-    refused: &[
-        ("storage", "PostgreSQL keeps tables in its own files; leave it out"),
-        ("batch_rows", "PostgreSQL works row by row; leave it out"),
-        (
-            "memory_limit_mb",
-            "PostgreSQL has no limit for a query, only one for each of its sorts and hash tables: settings.work_mem",
-        ),
-        ("spill_dir", "PostgreSQL spills into its data directory; spill_limit_mb bounds that"),
-    ],
-    // Limit of `max_parallel_workers_per_gather`, plus the leader.
-    most_dop: 1025,
-    most_dop_source: "PostgreSQL's 1024 workers for a Gather, and the leader",
-    cold: "PostgreSQL's own cache is emptied by a restart",
-};
+/// Limit of `max_parallel_workers_per_gather`, plus the leader.
+pub(super) const MAX_DOP: u32 = 1025;
+
+/// Options that PostgreSQL does not support, and why.
+const UNFOLLOWED: [(&str, &str); 4] = [
+    ("storage", "PostgreSQL keeps tables in its own files; leave it out"),
+    ("batch_rows", "PostgreSQL works row by row; leave it out"),
+    (
+        "memory_limit_mb",
+        "PostgreSQL has no limit for a query, only one for each of its sorts and hash tables: settings.work_mem",
+    ),
+    ("spill_dir", "PostgreSQL spills into its data directory; spill_limit_mb bounds that"),
+];
 
 const SQL: TpchSql = TpchSql {
     order: "CREATE UNIQUE INDEX lineitem_shipdate ON {table} ({columns})\nGO\nCLUSTER {table} USING lineitem_shipdate",
@@ -75,7 +73,12 @@ const SQL: TpchSql = TpchSql {
 /// # Errors
 /// The first option that is unknown, impossible, or not supported by PostgreSQL.
 pub(crate) fn parse(load: &LoadRequest) -> Result<TpchOptions, EngineError> {
-    let options = LIMITS.parse(&load.options)?;
+    let cold = "PostgreSQL's own cache is emptied by a restart";
+    let options = threadwise_engine_sql::tpch::parse(&load.options, &UNFOLLOWED, cold)?;
+    if options.dop.is_some_and(|dop| dop > MAX_DOP) {
+        let why = format!("PostgreSQL allows at most {MAX_DOP}: 1024 workers for a Gather, and the leader");
+        return Err(refuse("dop", why));
+    }
     settings::check(&options)?;
     Ok(options)
 }
@@ -140,7 +143,7 @@ impl QueryDriver for Server {
         name: &str,
         create: &str,
         text: &mut dyn BufRead,
-    ) -> Result<Filled, EngineError> {
+    ) -> Result<u64, EngineError> {
         let action = format!("load table {name}");
         let fail = |cause: postgres::Error| query(action.as_str(), &cause);
         let mut transaction = control.client.transaction().map_err(fail)?;
@@ -148,9 +151,9 @@ impl QueryDriver for Server {
         let sql = format!("COPY {name} FROM STDIN WITH (FORMAT csv, HEADER, FREEZE)");
         let mut into = transaction.copy_in(&sql).map_err(fail)?;
         let lines = pour(text, &mut into).map_err(|cause| copy_failed(&action, &cause))?;
-        let arrived = into.finish().map_err(fail)?;
+        into.finish().map_err(fail)?;
         transaction.commit().map_err(fail)?;
-        Ok(Filled { sent: lines.saturating_sub(1), arrived })
+        Ok(lines.saturating_sub(1))
     }
 
     fn observe_queries(

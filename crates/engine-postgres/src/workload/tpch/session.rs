@@ -12,11 +12,9 @@
 use postgres::error::SqlState;
 use postgres::{Client, SimpleQueryMessage};
 use std::sync::{Arc, Mutex};
-use threadwise_engine::workloads::tpch;
-use threadwise_engine::workloads::tpch::tables::TABLES;
 use threadwise_engine::{EngineError, clock};
-use threadwise_engine_sql::tpch::{Notes, QueryDriver, QueryFault, QueryStream, Setup, Texts, time_left};
-use threadwise_engine_sql::{Opened, Usage, fill};
+use threadwise_engine_sql::tpch::{Notes, QueryFault, QueryStream, Setup, Texts, time_left};
+use threadwise_engine_sql::{Opened, Usage};
 use threadwise_study::{Answer, QueryExecution};
 
 use super::plan;
@@ -94,7 +92,7 @@ impl PostgresStream {
     }
 
     /// Reads every table and index once: into PostgreSQL's cache if all fits, else into the kernel's.
-    fn read_all(&mut self) -> Result<(), EngineError> {
+    fn read_all(&mut self, reads: &[String]) -> Result<(), EngineError> {
         let fail = |cause: postgres::Error| query("read the tables once", &cause);
         let sql = "SELECT n.nspname::text FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace \
                    WHERE e.extname = 'pg_prewarm'";
@@ -103,11 +101,7 @@ impl PostgresStream {
             self.setup.notes.add(
                 "pg_prewarm is missing: tables are read once before the queries, indexes by the first queries",
             );
-            return TABLES.iter().try_for_each(|table| {
-                let name = self.server.table(&self.setup.schema, table.name);
-                let sql = fill(self.server.tpch_sql().read, &[("table", &name)]);
-                self.client.batch_execute(&sql).map_err(fail)
-            });
+            return reads.iter().try_for_each(|sql| self.client.batch_execute(sql).map_err(fail));
         };
         let prewarm: String = found.try_get(0).map_err(fail)?;
         let sql = format!(
@@ -154,13 +148,13 @@ impl PostgresStream {
 
 impl QueryStream for PostgresStream {
     /// Brings tables and indexes into memory, and the catalogue entries for planning into the backend.
-    fn warm(&mut self, is_first: bool, texts: &Texts) -> Result<(), EngineError> {
-        if is_first {
-            self.read_all()?;
+    fn warm(&mut self, reads: &[String], texts: &Texts) -> Result<(), EngineError> {
+        if !reads.is_empty() {
+            self.read_all(reads)?;
         }
         for (query, text) in texts {
             let planned = self.plan(text).and_then(|_| self.simply(DEALLOCATE));
-            planned.map_err(|fault| tpch::failed(ENGINE, *query, fault.why))?;
+            planned.map_err(|fault| fault.error(ENGINE, *query))?;
         }
         // Reads of the warm-up belong to no query.
         flush_statistics(&mut self.client, self.server.version_num())
@@ -258,6 +252,9 @@ fn rows(messages: Vec<SimpleQueryMessage>) -> Answer {
 
 /// Why a query has no answer; at the time limit the server cancels it.
 fn fault(cause: &postgres::Error) -> QueryFault {
-    let was_cancelled = cause.code() == Some(&SqlState::QUERY_CANCELED);
-    QueryFault { why: server_message(cause), was_cancelled }
+    let why = server_message(cause);
+    match cause.code() == Some(&SqlState::QUERY_CANCELED) {
+        true => QueryFault::Cancelled(why),
+        false => QueryFault::Failed(why),
+    }
 }

@@ -1,124 +1,150 @@
-//! `tpch`: the 22 queries on tables in threadwise's schema, which all treatments share.
+//! `tpch`: the 22 queries on tables in threadwise's schema, which all treatments share. Tables are heaps filled by bulk
+//! load, then ordered and indexed.
 //!
-//! A query is one batch with `OPTION (MAXDOP n)`. SET STATISTICS TIME reports how long it was compiled and executed,
-//! and its CPU time on all threads; the elapsed time is the client's, less the compilation.
+//! Source: "The Data Loading Performance Guide" (load into a heap under a lock of the table, index afterwards).
 
-mod load;
 mod plan;
-mod qualify;
 mod session;
-mod times;
+mod text;
 mod values;
 
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use threadwise_engine::{
-    EngineError, LoadRequest, Loaded, Running, Session, SessionRequest, Standing, StartRequest,
+use std::io::BufRead;
+use std::sync::Arc;
+use threadwise_engine::EngineError;
+use threadwise_engine::workloads::tpch::tables::{Kind, Table};
+use threadwise_engine_sql::tpch::{QueryDriver, Setup, TpchSql, standard_type};
+use threadwise_engine_sql::{Opened, fill};
+
+use crate::client::connect::{Connection, Fault};
+use crate::client::driver::Database;
+use crate::client::error::query;
+use crate::client::observe::SqlserverObserver;
+use crate::client::statements::run;
+use crate::failed;
+use session::SqlserverStream;
+
+/// Rows of one bulk load, each of which is a transaction.
+const BATCH: u64 = 200_000;
+
+const SQL: TpchSql = TpchSql {
+    order: "CREATE UNIQUE CLUSTERED INDEX by_shipdate ON {table} ({columns})",
+    key: "?!ordered ALTER TABLE {table} ADD CONSTRAINT primary_{name} PRIMARY KEY CLUSTERED ({columns})\n\
+          ?ordered ALTER TABLE {table} ADD CONSTRAINT primary_{name} PRIMARY KEY NONCLUSTERED ({columns})",
+    index: "CREATE NONCLUSTERED INDEX foreign_{number} ON {table} ({columns})",
+    statistics: "UPDATE STATISTICS {table} WITH FULLSCAN",
+    bytes: include_str!("../../sql/tpch_bytes.sql"),
+    read: "SELECT COUNT_BIG(*) FROM {table} WITH (INDEX(0))",
+    short: "SELECT o_orderkey, o_totalprice FROM {table} WHERE o_orderkey = {key}",
+    note: "a table is in the order of its primary key where no other is named; statistics of all rows",
 };
-use threadwise_machine::CpuSet;
-use threadwise_study::{Counters, Note, SessionSlice};
-use threadwise_tpch::options::TpchOptions;
 
-use crate::client::affinity::Bound;
-use crate::client::connect::Server;
-use crate::options::Affinity;
-use crate::tpch_options;
-use session::{Open, QuerySession};
+/// Why a load ended: an error of the server, or of the rows to send.
+enum Stop {
+    Fault(Fault),
+    Ours(EngineError),
+}
 
-/// Notes of the sessions, each once.
-#[derive(Debug, Clone, Default)]
-struct Notes(Arc<Mutex<Vec<String>>>);
+impl From<Fault> for Stop {
+    fn from(fault: Fault) -> Self {
+        Self::Fault(fault)
+    }
+}
 
-impl Notes {
-    fn add(&self, note: impl Into<String>) {
-        let note = note.into();
-        let mut notes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if !notes.contains(&note) {
-            notes.push(note);
+impl QueryDriver for Database {
+    type Stream = SqlserverStream;
+
+    fn tpch_sql(&self) -> &'static TpchSql {
+        &SQL
+    }
+
+    /// Babelfish 4.3 reads each decimal of a bulk load as one of 16 bytes (`TdsTypeNumericToDatum`), whatever its length;
+    /// doubles hold these exactly enough to become decimals of two digits afterwards.
+    fn type_of(&self, kind: Kind) -> String {
+        match kind {
+            Kind::Decimal if self.server.is_babelfish() => "float".into(),
+            _ => standard_type(kind),
         }
     }
 
-    fn all(&self) -> Vec<String> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    fn fill_table(
+        &self,
+        control: &mut Connection,
+        table: &Table,
+        name: &str,
+        create: &str,
+        text: &mut dyn BufRead,
+    ) -> Result<u64, EngineError> {
+        let (action, floats) = (format!("load table {name}"), self.server.is_babelfish());
+        run(control, &action, create)?;
+        let sent = pour(control, name, table, floats, text)?;
+        for (column, kind) in table.columns.iter().filter(|(_, kind)| floats && *kind == Kind::Decimal) {
+            let sql = format!("ALTER TABLE {name} ALTER COLUMN {column} {}", standard_type(*kind));
+            run(control, &action, &sql)?;
+        }
+        Ok(sent)
+    }
+
+    fn gather_statistics(&self, control: &mut Connection, table: &str) -> Result<(), EngineError> {
+        match control.run(&fill(SQL.statistics, &[("table", table)])) {
+            // Babelfish keeps its own.
+            Err(Fault::Server(_)) if self.server.is_babelfish() => Ok(()),
+            done => done.map_err(|cause| query(format!("gather statistics of table {table}"), &cause)),
+        }
+    }
+
+    fn observe_queries(
+        &self,
+        control: &mut Connection,
+        _: &Setup,
+    ) -> Result<(SqlserverObserver, Vec<String>), EngineError> {
+        Ok(SqlserverObserver::start(control, true))
+    }
+
+    fn open_stream(&self, setup: &Arc<Setup>, number: u32) -> Result<Opened<SqlserverStream>, EngineError> {
+        SqlserverStream::open(self, setup, number)
+    }
+
+    fn open_short(&self, _: &Setup, number: u32) -> Result<Opened<Connection>, EngineError> {
+        self.open_session(number)
     }
 }
 
-/// A started treatment.
-struct AtWork {
-    server: Server,
-    options: TpchOptions,
-    /// All logical CPUs of the sessions.
-    placement: CpuSet,
-    /// Binds the server before each query, since treatments take turns query by query.
-    bound: Option<Mutex<Bound>>,
-    /// How often the server was bound: older connections are opened again.
-    times_bound: Arc<AtomicU64>,
-    notes: Notes,
-}
-
-impl AtWork {
-    fn bound(&self) -> Option<MutexGuard<'_, Bound>> {
-        // A panic elsewhere has failed the run already.
-        self.bound.as_ref().map(|bound| bound.lock().unwrap_or_else(PoisonError::into_inner))
-    }
-}
-
-/// Makes the data, or finds it.
-///
-/// # Errors
-/// See `load`.
-pub(super) fn load(server: &Server, request: &LoadRequest) -> Result<Loaded, EngineError> {
-    load::load(server, request, &tpch_options::parse(request)?)
-}
-
-/// Starts a treatment.
-///
-/// # Errors
-/// The data does not exist.
-pub(super) fn start(server: Server, request: &StartRequest) -> Result<Box<dyn Running>, EngineError> {
-    let options = tpch_options::parse(&request.load)?;
-    load::must_be_whole(&server, &options)?;
-    let placement = request.sessions.iter().fold(CpuSet::new(), |all, cpus| all.union(cpus));
-    let bound = match server.affinity() {
-        Affinity::Set => Some(Mutex::new(Bound::to(&server, &placement)?)),
-        Affinity::Keep => None,
-    };
-    let (times_bound, notes) = Default::default();
-    Ok(Box::new(AtWork { server, options, placement, bound, times_bound, notes }))
-}
-
-impl Running for AtWork {
-    fn open(&self, request: &SessionRequest) -> Result<Box<dyn Session>, EngineError> {
-        let dop = threadwise_engine::workloads::tpch::dop(&self.options, &self.placement);
-        let open = Open {
-            server: self.server.clone(),
-            times_bound: Arc::clone(&self.times_bound),
-            dop,
-            notes: self.notes.clone(),
+/// Sends the generator's text, a batch of rows at a time. Gives the number of rows.
+fn pour(
+    control: &mut Connection,
+    name: &str,
+    table: &Table,
+    floats: bool,
+    text: &mut dyn BufRead,
+) -> Result<u64, EngineError> {
+    let action = format!("load table {name}");
+    let mut lines = csv::Reader::from_reader(text).into_records();
+    let columns: Vec<&str> = table.columns.iter().map(|(column, _)| *column).collect();
+    let mut all = 0;
+    loop {
+        let mut left = BATCH;
+        let mut next = || {
+            if left == 0 {
+                return Ok(None);
+            }
+            left -= 1;
+            let Some(line) = lines.next() else { return Ok(None) };
+            let line = line.map_err(|cause| Stop::Ours(failed(&action, cause)))?;
+            values::row(table, floats, &line).map(Some).ok_or_else(|| {
+                let place = line.position().map_or(0, csv::Position::line);
+                Stop::Ours(failed(
+                    &action,
+                    format!("line {place} of the generator's text is not a row of it"),
+                ))
+            })
         };
-        Ok(Box::new(QuerySession::open(open, request, &self.options)?))
-    }
-
-    fn standing(&self) -> Result<Standing, EngineError> {
-        let mut notes = super::running::server_notes(&self.server);
-        notes.extend(super::running::bound_notes(self.bound().as_deref()));
-        notes.extend(self.notes.all().into_iter().map(Note::from));
-        Ok(Standing { placed: Vec::new(), notes })
-    }
-
-    fn before(&self) -> Result<(), EngineError> {
-        if let Some(mut bound) = self.bound()
-            && bound.bind()?
-        {
-            self.times_bound.fetch_add(1, Ordering::Release);
+        let sent = control.bulk(name, &columns, &mut next).map_err(|stop| match stop {
+            Stop::Fault(cause) => query(&action, &cause),
+            Stop::Ours(error) => error,
+        })?;
+        all += sent;
+        if sent < BATCH {
+            return Ok(all);
         }
-        Ok(())
-    }
-
-    fn after(&self, _: &mut [SessionSlice]) -> Result<Counters, EngineError> {
-        if let Some(mut bound) = self.bound() {
-            bound.check()?;
-        }
-        Ok(Counters::new())
     }
 }

@@ -8,13 +8,10 @@
 //! attributes are left out.
 
 use roxmltree::{Document, Node};
-use std::fmt::Write as _;
+use threadwise_engine::workloads::tpch::plan_line;
 
 /// Beginning of a showplan text.
 pub(super) const BEGINS: &str = "<ShowPlanXML";
-
-/// Longest line of a plan.
-const LINE_CHARS: usize = 200;
 
 /// Elements whose columns distinguish plans, and their labels.
 const COLUMNS: [(&str, &str); 6] = [
@@ -51,9 +48,9 @@ impl Named for Node<'_, '_> {
 }
 
 fn write(operator: Node<'_, '_>, depth: usize, text: &mut String) {
-    let line: String = line(operator).chars().take(LINE_CHARS - 2 * depth.min(LINE_CHARS / 4)).collect();
-    // Writing to a String cannot fail.
-    let _ = writeln!(text, "{:indent$}{line}{}", "", estimate(operator), indent = 2 * depth);
+    let number = |name: &str| operator.attribute(name).and_then(|text| text.parse::<f64>().ok());
+    let estimates = number("EstimateRows").zip(number("EstimatedTotalSubtreeCost"));
+    text.push_str(&plan_line(depth, &line(operator), estimates));
     for child in below(operator) {
         write(child, depth + 1, text);
     }
@@ -81,15 +78,6 @@ fn parts<'a, 'input>(operator: Node<'a, 'input>, name: &str) -> Vec<Node<'a, 'in
         }
     }
     found
-}
-
-/// The estimates for an operator, to follow its line.
-fn estimate(operator: Node<'_, '_>) -> String {
-    let number = |name: &str| operator.attribute(name).and_then(|text| text.parse::<f64>().ok());
-    match (number("EstimateRows"), number("EstimatedTotalSubtreeCost")) {
-        (Some(rows), Some(cost)) => format!(" # rows={rows} cost={cost}"),
-        _ => String::new(),
-    }
 }
 
 fn line(operator: Node<'_, '_>) -> String {

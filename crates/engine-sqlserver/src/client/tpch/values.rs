@@ -1,7 +1,10 @@
-//! Values of rows as the text of answers: numbers plain and decimal, dates as 1995-03-15.
+//! Values of rows and their texts, in answers and in what the generator writes: numbers plain and decimal, dates as
+//! 1995-03-15.
 
+use threadwise_engine::workloads::tpch::tables::{Kind, Table};
 use tiberius::numeric::Numeric;
-use tiberius::{ColumnData, Row};
+use tiberius::time::Date;
+use tiberius::{ColumnData, Row, TokenRow};
 
 /// The rows of an answer.
 pub(super) fn answer(rows: &[Row]) -> Vec<Vec<Option<String>>> {
@@ -24,6 +27,29 @@ fn text(cell: &ColumnData<'_>) -> Option<String> {
         // The queries return no other types.
         other => Some(format!("{other:?}")),
     }
+}
+
+/// A line as the row of its table; `None` if it is not one.
+pub(super) fn row(table: &Table, floats: bool, line: &csv::StringRecord) -> Option<TokenRow<'static>> {
+    if line.len() != table.columns.len() {
+        return None;
+    }
+    let mut row = TokenRow::new();
+    for ((_, kind), field) in table.columns.iter().zip(line) {
+        row.push(match kind {
+            Kind::Identifier => ColumnData::I64(Some(field.parse().ok()?)),
+            Kind::Integer => ColumnData::I32(Some(field.parse().ok()?)),
+            Kind::Decimal if floats => ColumnData::F64(Some(field.parse().ok()?)),
+            Kind::Decimal => ColumnData::Numeric(Some(Numeric::new_with_scale(hundredths(field)?, 2))),
+            Kind::Date => ColumnData::Date(Some(Date::new(days(field)?))),
+            // Padded here, since not every server does so in a bulk load.
+            Kind::Char(width) => {
+                ColumnData::String(Some(format!("{field:<width$}", width = *width as usize).into()))
+            }
+            Kind::Varchar(_) => ColumnData::String(Some(field.to_owned().into())),
+        });
+    }
+    Some(row)
 }
 
 /// A number with as many decimals as its scale.
@@ -55,7 +81,7 @@ fn day(days: u64) -> String {
 }
 
 /// Days from the first of January of year 1 to a date such as `1995-03-15`; `None` for another text.
-pub(super) fn days(date: &str) -> Option<u32> {
+fn days(date: &str) -> Option<u32> {
     let mut parts = date.split('-').map(|part| part.parse::<u32>().ok());
     let (year, month, day) = (parts.next()??, parts.next()??, parts.next()??);
     if !(1..=12).contains(&month) || !(1..=31).contains(&day) || year == 0 {
@@ -69,7 +95,7 @@ pub(super) fn days(date: &str) -> Option<u32> {
 }
 
 /// A decimal such as `-12.5` as hundredths; `None` for another text, or more than two decimals.
-pub(super) fn hundredths(text: &str) -> Option<i128> {
+fn hundredths(text: &str) -> Option<i128> {
     let (sign, digits) = text.strip_prefix('-').map_or((1, text), |digits| (-1, digits));
     let (whole, rest) = digits.split_once('.').unwrap_or((digits, ""));
     let is_digits = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
@@ -82,6 +108,7 @@ pub(super) fn hundredths(text: &str) -> Option<i128> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use threadwise_engine::workloads::tpch::tables::TABLES;
 
     #[test]
     fn dates_go_there_and_back() {
@@ -114,6 +141,19 @@ mod tests {
             ("-", None),
         ] {
             assert_eq!(hundredths(text), wanted, "{text}");
+        }
+    }
+
+    #[test]
+    fn lines_become_rows_of_their_table() {
+        let nation = &TABLES[1];
+        let line = csv::StringRecord::from(vec!["7", "GERMANY", "3", "a, \"b\""]);
+        let found: Vec<ColumnData<'static>> = row(nation, false, &line).unwrap().into_iter().collect();
+        assert_eq!(found[0], ColumnData::I64(Some(7)));
+        assert_eq!(found[1], ColumnData::String(Some(format!("GERMANY{}", " ".repeat(18)).into())));
+        assert_eq!(found[3], ColumnData::String(Some("a, \"b\"".into())));
+        for bad in [vec!["x", "G", "3", "c"], vec!["7", "G", "3"]] {
+            assert!(row(nation, false, &csv::StringRecord::from(bad)).is_none());
         }
     }
 }

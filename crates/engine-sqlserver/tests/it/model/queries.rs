@@ -1,6 +1,7 @@
 //! Queries of `tpch`: an answer of every type, plans, times, degrees of parallelism.
 
 use super::catalog::long_text;
+use super::table::int;
 use super::{Call, Handler, Plans, numbers};
 use threadwise_tds::{Column, Message, Reply, Type, Value};
 
@@ -9,6 +10,10 @@ pub const STATEMENTS: &[(&str, Handler)] = &[
     ("/* {comment} */ {query} OPTION (MAXDOP {dop})", query),
     (include_str!("../../../src/sql/last_dop.sql"), last_dop),
     (include_str!("../../../src/sql/tpch_bytes.sql"), |_| numbers([12 * 8192])),
+    // Every order is there.
+    ("SELECT o_orderkey, o_totalprice FROM {table} WHERE o_orderkey = @P1", |call| {
+        numbers([int(&call.values[0]), 1])
+    }),
     ("SELECT COUNT_BIG(*) FROM {table} WITH (INDEX(0))", count),
     ("SELECT COUNT_BIG(*) FROM {table}", count),
     ("UPDATE STATISTICS {table} WITH FULLSCAN", |_| Vec::new()),

@@ -16,31 +16,27 @@ use threadwise_tpch::options::TpchOptions;
 use super::options::refuse;
 use crate::{EngineError, Window, clock};
 
-/// Reads the workload's options.
+/// Longest operator of a plan, with its indentation.
+const LINE_CHARS: usize = 200;
+
+/// Reads the workload's options. `refused` are those that the engine does not follow: a name, or a prefix with a dot at
+/// its end, and why.
 ///
 /// # Errors
-/// The first option that is unknown or has a value that is not allowed.
-pub fn read(options: &Options) -> Result<TpchOptions, EngineError> {
-    TpchOptions::read(options).map_err(|fault| {
+/// The first option that is unknown, has a value that is not allowed, or is refused.
+pub fn read(options: &Options, refused: &[(&str, &str)]) -> Result<TpchOptions, EngineError> {
+    let found = TpchOptions::read(options).map_err(|fault| {
         let why = format!("'{}': {}", fault.value, fault.allowed);
         refuse(&fault.option, why)
-    })
-}
-
-/// Refuses the first given option that an engine does not support: its name, or its prefix with a dot at the end, and
-/// why.
-///
-/// # Errors
-/// An option is not supported.
-pub fn refuse_given(options: &Options, unfollowed: &[(&str, &str)]) -> Result<(), EngineError> {
+    })?;
     let is_meant =
         |name: &str, option: &str| option == name || (name.ends_with('.') && option.starts_with(name));
-    for (name, why) in unfollowed {
+    for (name, why) in refused {
         if let Some(option) = options.keys().find(|option| is_meant(name, option)) {
             return Err(refuse(option, (*why).to_owned()));
         }
     }
-    Ok(())
+    Ok(found)
 }
 
 /// The requested degree of parallelism: the option's, else the number of logical CPUs of the placement.
@@ -65,6 +61,14 @@ pub fn query_text(engine: &str, data_dir: &Path, stream: u32, query: u8) -> Resu
         why: format!("{}: {cause}; it is written before the data is loaded", file.display()),
     })?;
     Ok(text.trim().trim_end_matches(';').trim_end().to_owned())
+}
+
+/// A line of a plan in canonical form: an operator, indented by its depth, with its estimated rows and cost behind it.
+pub fn plan_line(depth: usize, operator: &str, rows_and_cost: Option<(f64, f64)>) -> String {
+    let estimate =
+        rows_and_cost.map(|(rows, cost)| format!(" # rows={rows} cost={cost}")).unwrap_or_default();
+    let operator: String = operator.chars().take(LINE_CHARS - 2 * depth.min(LINE_CHARS / 4)).collect();
+    format!("{:indent$}{operator}{estimate}\n", "", indent = 2 * depth)
 }
 
 /// A query's name in messages: `q06`.
@@ -155,22 +159,28 @@ mod tests {
     }
 
     #[test]
+    fn long_operators_are_cut_and_estimates_stay() {
+        assert_eq!(plan_line(1, "Sort", None), "  Sort\n");
+        let line = plan_line(2, &"x".repeat(300), Some((3.0, 7.5)));
+        assert_eq!(line, format!("    {} # rows=3 cost=7.5\n", "x".repeat(196)));
+    }
+
+    #[test]
     fn options_that_an_engine_cannot_follow_are_refused_by_name() {
         let given = Options::from([("batch_rows".to_owned(), OptionValue::Integer(1024))]);
-        read(&given).unwrap();
-        let message = refuse_given(&given, &[("batch_rows", "it has no batches")]).unwrap_err().to_string();
+        let message = read(&given, &[("batch_rows", "it has no batches")]).unwrap_err().to_string();
         assert_eq!(message, "option 'batch_rows': it has no batches");
-        refuse_given(&given, &[("storage", "no"), ("settings.", "no"), ("batch", "no")]).unwrap();
+        read(&given, &[("storage", "no"), ("settings.", "no"), ("batch", "no")]).unwrap();
         let set = Options::from([("settings.maxdop".to_owned(), OptionValue::Integer(2))]);
-        let message = refuse_given(&set, &[("settings.", "it has none")]).unwrap_err().to_string();
+        let message = read(&set, &[("settings.", "it has none")]).unwrap_err().to_string();
         assert_eq!(message, "option 'settings.maxdop': it has none");
         let bad = Options::from([("scale".to_owned(), OptionValue::Integer(0))]);
-        assert!(read(&bad).unwrap_err().to_string().contains("option 'scale'"));
+        assert!(read(&bad, &[]).unwrap_err().to_string().contains("option 'scale'"));
         let placement = CpuSet::parse_list("0-3").unwrap();
         let dop_of = |pairs: &[(&str, i64)]| {
             let options =
                 pairs.iter().map(|(name, value)| ((*name).to_owned(), OptionValue::Integer(*value)));
-            dop(&read(&options.collect()).unwrap(), &placement)
+            dop(&read(&options.collect(), &[]).unwrap(), &placement)
         };
         assert_eq!((dop_of(&[]), dop_of(&[("dop", 7)])), (4, 7));
     }

@@ -6,13 +6,13 @@ use threadwise_tpch::options::{Cache, TpchOptions};
 
 use crate::EngineError;
 use crate::workloads::options::refuse;
-use crate::workloads::tpch::{read, refuse_given};
+use crate::workloads::tpch::read;
 
 /// Largest scale factor: each session keeps the whole file in its own cache.
 const MAX_SCALE: f64 = 1.0;
 
 /// Options that SQLite does not support, and why.
-const UNFOLLOWED: [(&str, &str); 8] = [
+const UNFOLLOWED: [(&str, &str); 9] = [
     ("storage", "SQLite keeps tables in its own file; leave it out"),
     ("short", "SQLite has no short queries beside its streams; leave it out, or use postgres or duckdb"),
     ("batch_rows", "SQLite works row by row; leave it out"),
@@ -21,6 +21,7 @@ const UNFOLLOWED: [(&str, &str); 8] = [
     ("spill_limit_mb", "SQLite sorts in memory here; leave it out"),
     ("jit", "SQLite has no compiler; leave it out"),
     ("hold_plan", "SQLite has no parallel plans; leave it out"),
+    ("settings.", "SQLite takes no settings here; leave it out"),
 ];
 
 /// The workload with its options.
@@ -35,14 +36,7 @@ impl Spec {
     /// # Errors
     /// The first option that is unknown, impossible, or not supported by SQLite.
     pub(in super::super) fn of(given: &Options) -> Result<Self, EngineError> {
-        let options = read(given)?;
-        refuse_given(given, &UNFOLLOWED)?;
-        if let Some(name) = options.settings.keys().next() {
-            return Err(refuse(
-                &format!("settings.{name}"),
-                "SQLite takes no settings here; leave it out".into(),
-            ));
-        }
+        let options = read(given, &UNFOLLOWED)?;
         if options.dop.is_some_and(|dop| dop > 1) {
             return Err(refuse("dop", "SQLite executes a query on one thread: give --dop 1".into()));
         }
