@@ -8,7 +8,7 @@ of the thread that starts it.
 | `do` | fields | reply |
 |---|---|---|
 | `connect` | what `oracledb.connect` takes, `autocommit`, `call_timeout_ms` | `version` |
-| `prepare` | `sql`, `parse`: whether the server reads it now | `statement`: its number |
+| `prepare` | `sql`, `parse`: whether the server reads it now | `statement`: its number, `sql_id` |
 | `execute` | `sql` or `statement`, `values`, `outs`: how many numbers it gives in parameters | `rows`, `changed` |
 | `many` | `sql`, `rows` of values | `changed` |
 | `drain` | `statement`, `values`, `most_bytes` | `bytes` of its rows, which are read and dropped |
@@ -27,10 +27,12 @@ from __future__ import annotations
 import ctypes
 import datetime
 import decimal
+import hashlib
 import json
 import os
 import re
 import signal
+import struct
 import sys
 import threading
 import time
@@ -94,7 +96,7 @@ class Proxy:
         if parse:
             cursor.parse(sql)
         self.statements.append((cursor, sql))
-        return {"statement": len(self.statements) - 1}
+        return {"statement": len(self.statements) - 1, "sql_id": sql_id(sql)}
 
     def _execute(self, values: list[Any], outs: int, sql: str | None = None, statement: int | None = None
                  ) -> dict[str, Any]:
@@ -167,6 +169,14 @@ def plain(value: Any) -> Any:
         case bytes():
             return value.hex()
     return str(value)
+
+
+def sql_id(text: str) -> str:
+    """A statement's SQL_ID: the last 64 bits of the MD5 of its text and a zero byte, in digits of base 32 (T. Poder,
+    "SQL_ID is just a fancy representation of hash value", 2009)."""
+    words = struct.unpack("<IIII", hashlib.md5(text.encode() + b"\0", usedforsecurity=False).digest())
+    value = words[2] << 32 | words[3]
+    return "".join("0123456789abcdfghjkmnpqrstuvwxyz"[value >> shift & 31] for shift in range(60, -1, -5))
 
 
 def size_of(value: Any) -> int:

@@ -384,35 +384,63 @@ def _rows_put_back(model: Model, session: Session, places: Places, binds: Binds)
 
 @statement("tpch_create")
 def _tpch_create(model: Model, session: Session, places: Places, binds: Binds) -> None:
-    _make(model, session, "TABLE", places["table"], "tpch")
-    columns = ", ".join(re.match(r"\w+", part.strip())[0] for part in re.split(r",(?![\d])", places["columns"]))
-    model.tpch.execute(f"DROP TABLE IF EXISTS {places['table']}")
-    model.tpch.execute(f"CREATE TABLE {places['table']} ({columns})")
+    name, columns = re.fullmatch(r"CREATE TABLE (\w+) \((.*)\)", places["create"]).groups()
+    _make(model, session, "TABLE", name.upper(), "tpch")
+    names = ", ".join(part.split()[0] for part in re.split(r", (?=[a-z])", columns))
+    model.tpch.execute(f"DROP TABLE IF EXISTS {name}")
+    model.tpch.execute(f"CREATE TABLE {name} ({names})")
 
 
-@statement("tpch_insert")
-def _tpch_insert(model: Model, session: Session, places: Places, binds: Binds) -> None:
+@statement("tpch_fill")
+def _tpch_fill(model: Model, session: Session, places: Places, binds: Binds) -> int:
     _table(model, places["table"].upper())
-    values = [float(value) if isinstance(value, Decimal) else value.date().isoformat()
-              if hasattr(value, "date") else value for value in binds]
+    values = [float(value) if re.fullmatch(r"-?\d+(\.\d+)?", value) else value for value in binds.values()]
     model.tpch.execute(f"INSERT INTO {places['table']} VALUES ({', '.join('?' * len(values))})", values)
+    return 1
 
 
-@statement("tpch_order")
+@statement("tpch_order_0", "tpch_order_1")
+def _tpch_list(model: Model, session: Session, places: Places, binds: Binds) -> int:
+    if "schema" in places:
+        _table(model, f"{places['schema']}THREADWISE_OBJECTS").append(("table", f"{places['name']}_o".upper()))
+    return 1
+
+
+@statement("tpch_order_2")
 def _tpch_order(model: Model, session: Session, places: Places, binds: Binds) -> None:
-    model.tpch.execute(f"INSERT INTO {places['table']} SELECT * FROM {places['source']} "
-                       "ORDER BY l_shipdate, l_orderkey, l_linenumber")
+    table = places["table"]
+    _make(model, session, "TABLE", f"{table}_O".upper(), "tpch")
+    model.tpch.execute(f"CREATE TABLE {table}_o AS SELECT * FROM {table} ORDER BY {places['columns']}")
 
 
-@statement("tpch_count")
-def _tpch_count(model: Model, session: Session, places: Places, binds: Binds) -> list[tuple]:
+@statement("tpch_order_3")
+def _tpch_drop(model: Model, session: Session, places: Places, binds: Binds) -> None:
+    _drop_now(model, session, places["table"].upper())
+    model.tpch.execute(f"DROP TABLE {places['table']}")
+
+
+@statement("tpch_order_4")
+def _tpch_rename(model: Model, session: Session, places: Places, binds: Binds) -> None:
+    table = places["table"]
+    model.objects[table.upper()] = model.objects.pop(f"{table}_O".upper())
+    model.tpch.execute(f"ALTER TABLE {table}_o RENAME TO {table}")
+
+
+@statement("tpch_key", "tpch_index")
+def _tpch_index(model: Model, session: Session, places: Places, binds: Binds) -> None:
+    table = places["table"].upper()
+    _make(model, session, "INDEX", f"{table}_I{places['number']}" if "number" in places else f"{table}_K", table)
+
+
+@statement("tpch_read")
+def _tpch_read(model: Model, session: Session, places: Places, binds: Binds) -> list[tuple]:
     return model.tpch.execute(f"SELECT count(*) FROM {places['table']}").fetchall()
 
 
 @statement("tpch_short")
 def _tpch_short(model: Model, session: Session, places: Places, binds: Binds) -> list[tuple]:
     sql = f"SELECT o_orderkey, o_totalprice FROM {places['table']} WHERE o_orderkey = ?"
-    return [tuple(map(Decimal, map(str, row))) for row in model.tpch.execute(sql, [binds["order_key"]])]
+    return [(int(key), Decimal(str(price))) for key, price in model.tpch.execute(sql, [binds["p1"]])]
 
 
 @statement("query")
@@ -428,10 +456,10 @@ def _query(model: Model, session: Session, places: Places, binds: Binds) -> list
 
 @statement("query_usage")
 def _query_usage(model: Model, session: Session, places: Places, binds: Binds) -> list[tuple]:
-    from threadwise_oracle_query import sql_id
+    from oracle_proxy import sql_id
 
     found = [count for sql, count in model.usage.items()
-             if "threadwise stream" in sql and sql_id(sql) == binds["sql_id"]]
+             if "threadwise stream" in sql and sql_id(sql) == binds["p1"]]
     return [(0, found[0], 9000 * found[0], 8192 * found[0], 0)] if found else []
 
 

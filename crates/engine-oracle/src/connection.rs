@@ -169,23 +169,59 @@ impl OracleConnection {
     ///
     /// # Errors
     /// Another error.
-    pub(crate) fn maybe(&mut self, action: &str, sql: &str) -> Result<Option<Vec<Vec<Value>>>, EngineError> {
-        match self.attempt(sql, &[]) {
+    pub(crate) fn maybe(
+        &mut self,
+        action: &str,
+        sql: &str,
+        parameters: &[Parameter<'_>],
+    ) -> Result<Option<Vec<Vec<Value>>>, EngineError> {
+        match self.attempt(sql, parameters) {
             Err(cause) if cause.is_missing() => Ok(None),
             found => found.map(Some).map_err(|cause| query(action, &cause)),
         }
     }
 
-    /// Executes a statement once for each row of numbers, in one call.
+    /// Executes a statement once for each row of values, in one call.
     ///
     /// # Errors
     /// An error of the server.
-    pub(crate) fn insert(&mut self, action: &str, sql: &str, rows: &[Vec<i64>]) -> Result<(), EngineError> {
+    pub(crate) fn insert(
+        &mut self,
+        action: &str,
+        sql: &str,
+        rows: Vec<Vec<Sent<'_>>>,
+    ) -> Result<(), EngineError> {
         let many = self.ask(&Request::Many { sql, rows });
         many.map(drop).map_err(|cause| query(action, &cause))
     }
 
-    fn execute(&mut self, statement: &Prepared, parameters: &[Parameter<'_>]) -> Result<Answer, Fault> {
+    /// Prepares a statement that the server plans now; gives its SQL_ID, too.
+    ///
+    /// # Errors
+    /// The driver's.
+    pub(crate) fn parse(&mut self, sql: &str) -> Result<(Prepared, String), Fault> {
+        let Answer { statement, sql_id, .. } = self.ask(&Request::Prepare { sql, parse: true })?;
+        Ok((Prepared { number: statement, marks: 0, is_block: false, places: Vec::new() }, sql_id))
+    }
+
+    /// Time limit of every further call; 0 for none.
+    ///
+    /// # Errors
+    /// The proxy ended.
+    pub(crate) fn limit(&mut self, call_timeout_ms: u32) -> Result<(), EngineError> {
+        let done = self.ask(&Request::Limit { call_timeout_ms });
+        done.map(drop).map_err(|cause| query("limit the time of a call", &cause))
+    }
+
+    /// Executes a prepared statement.
+    ///
+    /// # Errors
+    /// The driver's.
+    pub(crate) fn execute(
+        &mut self,
+        statement: &Prepared,
+        parameters: &[Parameter<'_>],
+    ) -> Result<Answer, Fault> {
         let outs = statement.marks.saturating_sub(parameters.len());
         let values = parameters.iter().map(Sent::from).collect();
         self.ask(&Request::Execute { sql: None, statement: Some(statement.number), values, outs })

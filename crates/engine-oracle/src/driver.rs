@@ -19,6 +19,7 @@ use crate::dialect::DIALECT;
 use crate::error::failed;
 use crate::observe::{Instances, Meter, OracleObserver, text};
 use crate::place::{Identity, locate};
+use crate::proxy::Sent;
 
 /// Far from 0, so that the numbers keep their length after any number of updates.
 const VALUE_BASE: i64 = 1 << 40;
@@ -40,6 +41,38 @@ impl Database {
     /// For one treatment, or for the study.
     pub(crate) fn new(server: Server) -> Self {
         Self { server, instances: Instances::default() }
+    }
+
+    /// A session with threadwise's settings.
+    ///
+    /// # Errors
+    /// The server is gone or refuses the login.
+    pub(crate) fn open_session(&self, session: u32) -> Result<Opened<OracleConnection>, EngineError> {
+        let mut connection = self.server.connect(Purpose::own(&format!("session-{session}")))?;
+        connection.run("set up a connection", include_str!("sql/session_settings.sql"))?;
+        // Where it is refused, the control connection has the note.
+        let _ = connection.attempt(include_str!("sql/no_result_cache.sql"), &[]);
+        self.opened(connection)
+    }
+
+    fn opened(&self, mut connection: OracleConnection) -> Result<Opened<OracleConnection>, EngineError> {
+        let identity = self.identity(&mut connection)?;
+        let backend = locate(&mut connection, &identity)?;
+        connection.meter = Meter::find(&mut connection)?.0;
+        // The proxy cancels its statement itself when this process ends.
+        Ok(Opened { connection, id: identity.sid, is_near: backend.is_ok(), backend, at_end: None })
+    }
+
+    /// What reads counters and waits; `client` for sessions that wait for their client.
+    ///
+    /// # Errors
+    /// An error of the server.
+    pub(crate) fn observer(
+        &self,
+        control: &mut OracleConnection,
+        client: bool,
+    ) -> Result<(OracleObserver, Vec<String>), EngineError> {
+        OracleObserver::start(control, client, self.instances.clone())
     }
 
     fn identity(&self, connection: &mut OracleConnection) -> Result<Identity, EngineError> {
@@ -102,25 +135,14 @@ impl Driver for Database {
 
     fn open(&self, workload: &Work, session: u32) -> Result<Opened<OracleConnection>, EngineError> {
         let name = format!("session-{session}");
-        let mut connection = match &workload.spec {
+        match &workload.spec {
             // As the user's own clients have it.
             Spec::Transaction(_) => {
                 let limit_s = STATEMENT_LIMIT_SECONDS;
-                self.server.connect(Purpose { name: &name, autocommit: false, limit_s })?
+                self.opened(self.server.connect(Purpose { name: &name, autocommit: false, limit_s })?)
             }
-            Spec::LogicalIo(_) | Spec::Insert(_) => {
-                let mut connection = self.server.connect(Purpose::own(&name))?;
-                connection.run("set up a connection", include_str!("sql/session_settings.sql"))?;
-                // Where it is refused, the control connection has the note.
-                let _ = connection.attempt(include_str!("sql/no_result_cache.sql"), &[]);
-                connection
-            }
-        };
-        let identity = self.identity(&mut connection)?;
-        let backend = locate(&mut connection, &identity)?;
-        connection.meter = Meter::find(&mut connection)?.0;
-        // The proxy cancels its statement itself when this process ends.
-        Ok(Opened { connection, id: identity.sid, is_near: backend.is_ok(), backend, at_end: None })
+            Spec::LogicalIo(_) | Spec::Insert(_) => self.open_session(session),
+        }
     }
 
     fn observe(
@@ -128,7 +150,7 @@ impl Driver for Database {
         control: &mut OracleConnection,
         workload: &Work,
     ) -> Result<(OracleObserver, Vec<String>), EngineError> {
-        OracleObserver::start(control, workload.place == Loop::Client, self.instances.clone())
+        self.observer(control, workload.place == Loop::Client)
     }
 
     fn control_thread(&self, control: &mut OracleConnection) -> Result<Result<Thread, String>, EngineError> {
@@ -146,9 +168,12 @@ impl Driver for Database {
             blocks_sql(include_str!("sql/blocks_insert.sql"), blocks),
             format!("fill table {}", blocks.table()),
         );
-        let row = |key: &u32| vec![i64::from(*key), VALUE_BASE, row_sum(u64::from(*key)) - VALUE_BASE];
+        let row = |key: &u32| {
+            let twin = row_sum(u64::from(*key)) - VALUE_BASE;
+            [i64::from(*key), VALUE_BASE, twin].map(Sent::Whole).into()
+        };
         for keys in shuffled_keys(seed, blocks.spec.blocks).chunks(BATCH) {
-            control.insert(&action, &sql, &keys.iter().map(row).collect::<Vec<_>>())?;
+            control.insert(&action, &sql, keys.iter().map(row).collect())?;
         }
         Ok(())
     }
@@ -237,11 +262,11 @@ impl Driver for Database {
         control.run("create a table", &insert_template(rows).fill(DIALECT.rows))?;
         let (sql, action) = (insert_template(rows).fill(include_str!("sql/rows_seed.sql")), "seed rows");
         loop {
-            let batch: Vec<Vec<i64>> = keys.take(BATCH).map(|key| vec![key]).collect();
+            let batch: Vec<_> = keys.take(BATCH).map(|key| vec![Sent::Whole(key)]).collect();
             if batch.is_empty() {
                 break;
             }
-            control.insert(action, &sql, &batch)?;
+            control.insert(action, &sql, batch)?;
         }
         control.run("analyze a table", &fill(DIALECT.blocks_settle, &[("table", &table)]))
     }

@@ -5,7 +5,7 @@
 //! schema, with a prefix, and are dropped at the end.
 //!
 //! Engine options: `url`, `password_file`, `prefix`, `waits` (`states` or `none`), `python`. Workloads: `logical-io`,
-//! `insert`, `transaction`.
+//! `insert`, `transaction`, `tpch`.
 //!
 //! Facts that it relies on, with their sources:
 //!
@@ -24,6 +24,7 @@ mod options;
 mod place;
 mod points;
 mod proxy;
+mod tpch;
 mod transaction;
 
 use threadwise_engine::connections::Limit;
@@ -34,6 +35,7 @@ use threadwise_engine::workloads::options::{Loop, refuse};
 use threadwise_engine::{
     Address, Engine, EngineError, Keeper, KnownBy, LoadRequest, Loaded, Point, Running, StartRequest,
 };
+use threadwise_engine_sql::tpch::Queries;
 use threadwise_engine_sql::{self as sql, Driver, KeptSchema, Spec, Started, Treatment, Work};
 use threadwise_study::engine::Properties;
 use threadwise_study::{Options, Workload};
@@ -45,7 +47,8 @@ use error::ENGINE;
 use place::Placing;
 
 /// Workloads of this engine.
-const WORKLOADS: &[Workload] = &[Workload::LogicalIo, Workload::Insert, Workload::Transaction];
+const WORKLOADS: &[Workload] =
+    &[Workload::LogicalIo, Workload::Insert, Workload::Transaction, Workload::Tpch];
 
 /// Most sessions of a treatment: names of tables end with their numbers.
 const MAX_SESSIONS: u32 = 1000;
@@ -81,9 +84,15 @@ impl Engine for Oracle {
         WORKLOADS
     }
 
-    /// A block is the usual one. Bytes of a row are an estimate.
+    /// A block is the usual one. Bytes of a row and of a data set are estimates.
     fn properties(&self) -> Properties {
-        Properties { block_bytes: BLOCK_BYTES, row_bytes: ROW_BYTES, ..Properties::default() }
+        Properties {
+            block_bytes: BLOCK_BYTES,
+            row_bytes: ROW_BYTES,
+            dialect: Some(ENGINE.to_owned()),
+            tpch_bytes: tpch::BYTES_PER_SCALE,
+            ..Properties::default()
+        }
     }
 
     fn known_by(&self) -> KnownBy {
@@ -104,7 +113,10 @@ impl Engine for Oracle {
     }
 
     fn check(&self, request: &LoadRequest) -> Result<(), EngineError> {
-        parse(request)?;
+        match request.workload {
+            Workload::Tpch => tpch::parse(request).map(drop)?,
+            _ => parse(request).map(drop)?,
+        }
         options::parse(&request.engine_options).map(drop)
     }
 
@@ -125,6 +137,12 @@ impl Engine for Oracle {
     }
 
     fn load(&self, request: &LoadRequest) -> Result<Loaded, EngineError> {
+        if request.workload == Workload::Tpch {
+            let options = tpch::parse(request)?;
+            let database = Database::new(Server::find(&request.engine_options)?);
+            let mut control = database.connect("load")?;
+            return sql::tpch::load(&database, &mut control, &options, request, database.schema());
+        }
         let workload = parse(request)?;
         let database = Database::new(Server::find(&request.engine_options)?);
         let mut control = database.connect("load")?;
@@ -138,11 +156,20 @@ impl Engine for Oracle {
     }
 
     fn start(&self, request: &StartRequest) -> Result<Box<dyn Running>, EngineError> {
-        let workload = parse(&request.load)?;
-        let database = Database::new(Server::find(&request.load.engine_options)?);
-        let suffix = suffix(&request.load, &workload);
-        let sessions = Treatment::start(database, workload, &request.load, &suffix, false)?;
-        Ok(Box::new(Started { sessions, host: Placing::new(request) }))
+        let load = &request.load;
+        if load.workload == Workload::Tpch {
+            let options = tpch::parse(load)?;
+            let database = Database::new(Server::find(&load.engine_options)?);
+            let schema = database.schema().to_owned();
+            let sessions = Queries::start(database, options, request, &schema)?;
+            let host = Placing::new(request, sessions.is_parallel());
+            return Ok(Box::new(Started { sessions, host }));
+        }
+        let workload = parse(load)?;
+        let database = Database::new(Server::find(&load.engine_options)?);
+        let suffix = suffix(load, &workload);
+        let sessions = Treatment::start(database, workload, load, &suffix, false)?;
+        Ok(Box::new(Started { sessions, host: Placing::new(request, false) }))
     }
 }
 

@@ -32,7 +32,7 @@ const NO_EVENTS: &str = "the server's waits are not counted: the account lacks S
 pub(crate) struct Meter {
     /// Numbers of [`STATISTICS`] in this version; empty if they may not be read.
     numbers: Vec<i64>,
-    has_time: bool,
+    pub has_time: bool,
 }
 
 impl Meter {
@@ -42,16 +42,17 @@ impl Meter {
     /// An error of the server.
     pub(crate) fn find(connection: &mut OracleConnection) -> Result<(Self, Vec<&'static str>), EngineError> {
         let action = "read what its session used";
-        let found = connection.maybe(action, include_str!("sql/statistic_numbers.sql"))?.unwrap_or_default();
+        let found =
+            connection.maybe(action, include_str!("sql/statistic_numbers.sql"), &[])?.unwrap_or_default();
         let number = |wanted: &&str| {
             found.iter().find(|row| text(row, 0) == Some(wanted)).and_then(|row| whole(row, 1))
         };
         let numbers: Vec<i64> = STATISTICS.iter().filter_map(number).collect();
         let mut meter = Self { numbers, has_time: false };
-        if meter.numbers.len() < STATISTICS.len() || connection.maybe(action, &meter.sql())?.is_none() {
+        if meter.numbers.len() < STATISTICS.len() || connection.maybe(action, &meter.sql(), &[])?.is_none() {
             meter.numbers.clear();
         }
-        meter.has_time = connection.maybe(action, include_str!("sql/session_time.sql"))?.is_some();
+        meter.has_time = connection.maybe(action, include_str!("sql/session_time.sql"), &[])?.is_some();
         let lacks = [(meter.numbers.is_empty(), NO_STATISTICS), (!meter.has_time, NO_TIME)];
         Ok((meter, lacks.into_iter().filter_map(|(lacks, note)| lacks.then_some(note)).collect()))
     }
@@ -149,7 +150,8 @@ impl OracleObserver {
             notes.push(format!("RESULT_CACHE_MODE could not be set: {}", cause.advice()));
         }
         let wanted = control.server.target.waits;
-        let sees_waits = wanted && control.maybe("sample the waits of sessions", &waits_sql(&[0]))?.is_some();
+        let sees_waits =
+            wanted && control.maybe("sample the waits of sessions", &waits_sql(&[0]), &[])?.is_some();
         let sees_events = events(control)?.is_some();
         notes.extend((wanted && !sees_waits).then(|| NO_WAITS.to_owned()));
         notes.extend((!sees_events).then(|| NO_EVENTS.to_owned()));
@@ -197,7 +199,7 @@ fn waits_sql(sessions: &[i64]) -> String {
 
 /// Waits of the whole server and their time, by event; `None` if they may not be read.
 fn events(control: &mut OracleConnection) -> Result<Option<Counters>, EngineError> {
-    let Some(rows) = control.maybe("read the server's waits", include_str!("sql/events.sql"))? else {
+    let Some(rows) = control.maybe("read the server's waits", include_str!("sql/events.sql"), &[])? else {
         return Ok(None);
     };
     let named = |row: &Vec<Value>| {

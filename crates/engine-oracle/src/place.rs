@@ -67,7 +67,7 @@ pub(crate) fn locate(
         return Ok(Err(format!("it runs on another machine ({host})")));
     }
     let action = "find the process of a session";
-    let Some(rows) = connection.maybe(action, include_str!("sql/session_process.sql"))? else {
+    let Some(rows) = connection.maybe(action, include_str!("sql/session_process.sql"), &[])? else {
         let why = "its processes are unknown: the account lacks SELECT on V_$PROCESS and V_$SESSION (GRANT SELECT ON \
                    SYS.V_$PROCESS TO the account, and likewise)";
         return Ok(Err(why.to_owned()));
@@ -111,17 +111,20 @@ pub(crate) struct Placing {
     service: CpuSet,
     /// Whether masks may be changed, and are recorded first.
     rights: Rights,
+    /// Whether parallel execution servers work for the sessions.
+    is_parallel: bool,
     /// Log writers and similar, by name, once they were found.
     service_pids: Mutex<Vec<(String, u32)>>,
 }
 
 impl Placing {
     /// For a treatment on the user's server.
-    pub(crate) fn new(request: &StartRequest) -> Self {
+    pub(crate) fn new(request: &StartRequest, is_parallel: bool) -> Self {
         Self {
             sessions: request.sessions.clone(),
             service: request.service.clone(),
             rights: Rights::of(false, request.journal.as_deref()),
+            is_parallel,
             service_pids: Mutex::default(),
         }
     }
@@ -183,6 +186,9 @@ impl Host<OracleConnection> for Placing {
             Ok(threads) => {
                 let (placed, missing) = self.bind_all(control, &threads)?;
                 notes.extend(missing);
+                let pool = "parallel execution servers come from the instance's pool and run where they are; only the \
+                            coordinators are bound";
+                notes.extend(self.is_parallel.then(|| Note::not_pinned(pool)));
                 placed
             }
             Err(why) => {

@@ -25,10 +25,10 @@ const ACTION: &str = "ask the server about itself";
 /// # Errors
 /// An error of the server.
 pub(crate) fn limits(connection: &mut OracleConnection) -> Result<Vec<Limit>, EngineError> {
-    let mut rows = connection.maybe(ACTION, include_str!("sql/limits.sql"))?.unwrap_or_default();
+    let mut rows = connection.maybe(ACTION, include_str!("sql/limits.sql"), &[])?.unwrap_or_default();
     for counts in [true, false] {
         let user = Template::default().flag("counts", counts).fill(include_str!("sql/limits_user.sql"));
-        if let Some(found) = connection.maybe(ACTION, &user)? {
+        if let Some(found) = connection.maybe(ACTION, &user, &[])? {
             rows.extend(found);
             break;
         }
@@ -121,7 +121,7 @@ fn readable(
     for view in views.split(' ') {
         let sql =
             Template::default().with("view", view.to_lowercase()).fill(include_str!("sql/point_view.sql"));
-        if connection.maybe(ACTION, &sql)?.is_none() {
+        if connection.maybe(ACTION, &sql, &[])?.is_none() {
             missing.push(format!("SYS.{}", view.replace("V$", "V_$")));
         }
     }
@@ -139,7 +139,7 @@ fn readable(
 
 fn parallel(connection: &mut OracleConnection) -> Result<Point, EngineError> {
     let name = "parallel query";
-    let option = connection.maybe(ACTION, include_str!("sql/point_option.sql"))?.unwrap_or_default();
+    let option = connection.maybe(ACTION, include_str!("sql/point_option.sql"), &[])?.unwrap_or_default();
     if option.first().and_then(|row| text(row, 0)) == Some("FALSE") {
         let why = "not in this edition (V$OPTION): queries run with dop=1 alone";
         return Ok(Point::lacks(name, why));
@@ -168,7 +168,7 @@ fn sleep(connection: &mut OracleConnection) -> Result<Point, EngineError> {
 
 fn memory(connection: &mut OracleConnection) -> Result<Point, EngineError> {
     let name = "memory for data (V$BUFFER_POOL)";
-    let Some(rows) = connection.maybe(ACTION, include_str!("sql/point_memory.sql"))? else {
+    let Some(rows) = connection.maybe(ACTION, include_str!("sql/point_memory.sql"), &[])? else {
         return Ok(Point::lacks(
             name,
             "GRANT SELECT ON SYS.V_$BUFFER_POOL TO the account; without it it is unknown whether data fits into the buffer \

@@ -55,7 +55,9 @@ pub(crate) enum Request<'a> {
     /// A statement, its values, and how many numbers it gives in parameters.
     Execute { sql: Option<&'a str>, statement: Option<usize>, values: Vec<Sent<'a>>, outs: usize },
     /// A statement once for each row of values.
-    Many { sql: &'a str, rows: &'a [Vec<i64>] },
+    Many { sql: &'a str, rows: Vec<Vec<Sent<'a>>> },
+    /// A time limit of every further call; 0 for none.
+    Limit { call_timeout_ms: u32 },
     /// A statement whose rows are read and dropped.
     Drain { statement: usize, values: Vec<Sent<'a>>, most_bytes: u64 },
 }
@@ -104,6 +106,7 @@ struct Reply {
     rows: Vec<Vec<Came>>,
     changed: Option<u64>,
     statement: usize,
+    sql_id: String,
     version: String,
     bytes: u64,
     error: Option<Fault>,
@@ -118,6 +121,8 @@ pub(crate) struct Answer {
     pub changed: Option<u64>,
     /// Number of a prepared statement.
     pub statement: usize,
+    /// Its SQL_ID.
+    pub sql_id: String,
     /// The server's version.
     pub version: String,
     /// Bytes of rows that were dropped.
@@ -166,9 +171,9 @@ impl Proxy {
     /// The driver's error, or the proxy ended.
     pub(crate) fn ask(&mut self, request: &Request<'_>) -> Result<Answer, Fault> {
         let reply = self.exchange(request).map_err(|cause| Fault::of_proxy(&cause))?;
-        let Reply { rows, changed, statement, version, bytes, error } = reply;
+        let Reply { rows, changed, statement, sql_id, version, bytes, error } = reply;
         let rows = rows.into_iter().map(|row| row.into_iter().map(Value::from).collect()).collect();
-        error.map_or(Ok(Answer { rows, changed, statement, version, bytes }), Err)
+        error.map_or(Ok(Answer { rows, changed, statement, sql_id, version, bytes }), Err)
     }
 
     fn exchange(&mut self, request: &Request<'_>) -> io::Result<Reply> {

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use threadwise_engine::at_end::AtEnd;
-use threadwise_engine::clock::{monotonic_ns, thread_cpu_ns};
+use threadwise_engine::clock::monotonic_ns;
 use threadwise_engine::servers::Thread;
 use threadwise_engine::workloads::tpch::short::{OrderKeys, beside};
 use threadwise_engine::workloads::tpch::tables::{TABLES, Table};
@@ -102,9 +102,8 @@ impl Drop for Resting<'_> {
     }
 }
 
-/// Gives a slice what was used between two readings, and by its client's thread since `client_ns`.
-fn give(slice: &mut SessionSlice, client_ns: u64, readings: [Usage; 2]) {
-    let client_cpu_ns = thread_cpu_ns().saturating_sub(client_ns);
+/// Gives a slice what was used between two readings by the server, and by the client.
+fn give(slice: &mut SessionSlice, client_cpu_ns: u64, readings: [Usage; 2]) {
     Call { client_cpu_ns, ..Call::new(1, 1, 1, readings) }.give_to(slice);
 }
 
@@ -183,7 +182,8 @@ impl<S: QueryStream> Session for StreamSession<S> {
         if let Some(id) = stream.begin()? {
             self.shared.renumber(self.number, id);
         }
-        let (client_ns, before) = (thread_cpu_ns(), stream.used());
+        let before = stream.used();
+        let client_ns = stream.client_cpu_ns();
         let mut slice = tpch::run(engine, window, queries, |query, started_ns| {
             let unknown = "it is not one of the requested queries (queries)";
             let text = texts.get(&query).ok_or_else(|| tpch::failed(engine, query, unknown))?;
@@ -192,7 +192,8 @@ impl<S: QueryStream> Session for StreamSession<S> {
             let rows = execution.answer.as_ref().map_or(0, |answer| answer.len() as u64);
             Ok(QueryExecution { query, started_ns, rows, ..execution })
         })?;
-        give(&mut slice, client_ns, [before, stream.used()]);
+        let client_cpu_ns = stream.client_cpu_ns().saturating_sub(client_ns);
+        give(&mut slice, client_cpu_ns, [before, stream.used()]);
         if slice.cpu_ns == 0 {
             slice.cpu_ns = slice.queries.iter().filter_map(|one| one.cpu_ns).sum();
         }
@@ -269,11 +270,12 @@ impl<D: QueryDriver> Session for ShortSession<D> {
         let (shared, streams, thread) = (Arc::clone(&self.shared), self.streams, self.thread);
         let _resting = Resting(&shared, self.number);
         let before = self.connection.usage(thread)?;
-        let (client_ns, keys) = (thread_cpu_ns(), self.keys(window.sequence));
+        let (client_ns, keys) = (self.connection.client_cpu_ns(), self.keys(window.sequence));
         let is_over = || shared.rest_up_to(streams);
         let mut slice = beside(self.engine, window, keys, is_over, |key| self.look_up(key))?;
+        let client_cpu_ns = self.connection.client_cpu_ns().saturating_sub(client_ns);
         let used = [before, self.connection.usage(thread)?];
-        give(&mut slice, client_ns, used);
+        give(&mut slice, client_cpu_ns, used);
         self.connection.rest()?;
         Ok(slice)
     }

@@ -1,1 +1,0 @@
-SELECT operation, options, object_name FROM plan_table WHERE statement_id = 'threadwise' ORDER BY id

@@ -1,1 +1,0 @@
-SELECT value FROM v$option WHERE parameter = 'Parallel execution'

@@ -1,1 +1,0 @@
-SELECT privilege FROM session_privs

@@ -1,1 +1,0 @@
-ALTER SESSION SET {name} = {value}

@@ -1,1 +1,0 @@
-SELECT statistic#, value FROM v$mystat WHERE statistic# IN ({numbers})

@@ -1,1 +1,0 @@
-SELECT /*+ FULL(t) NO_PARALLEL(t) */ COUNT(*) FROM {table} t
