@@ -111,7 +111,7 @@ class Worker:
         return self.ask("load", protocol=1, load=load, **more)
 
     def prepare(self, load: dict, sessions: int = 2, cpus: str = "", **more: Any) -> dict[str, Any]:
-        """Sends `prepare`; unless they are told, sessions may run anywhere."""
+        """Sends `prepare`; without cpus, sessions may run anywhere."""
         cpus = cpus or cpu_text(os.sched_getaffinity(0))
         load = load | {"engine_options": self.with_python(load["engine_options"])}
         return self.ask("prepare", protocol=1, load=load, sessions=[{"cpus": cpus}] * sessions, seed=7, **more)

@@ -13,7 +13,7 @@ use threadwise_python::{AnalyticsError, Engines};
 use threadwise_study::Options;
 
 use crate::error::{ENGINE, Fault, failed, query};
-use crate::observe::Meter;
+use crate::meter::{Meter, SESSION_TIME};
 use crate::options::{self, Secret, Target};
 use crate::proxy::{Answer, Program, Proxy, Request, Sent};
 
@@ -290,7 +290,13 @@ impl Connection for OracleConnection {
     }
 
     fn usage(&mut self, backend: Option<Thread>) -> Result<Usage, EngineError> {
-        Meter::read(self, backend)
+        let action = "read what its session used";
+        let statistics = match self.meter.counts() {
+            true => self.rows(action, &self.meter.sql(), &[])?,
+            false => Vec::new(),
+        };
+        let times = if self.meter.has_time { self.rows(action, SESSION_TIME, &[])? } else { Vec::new() };
+        Ok(self.meter.usage(&statistics, &times, backend))
     }
 
     /// The proxy is the client, too.

@@ -17,7 +17,8 @@ use threadwise_engine_sql::{
 use crate::connection::{OracleConnection, Purpose, Server};
 use crate::dialect::DIALECT;
 use crate::error::failed;
-use crate::observe::{Instances, Meter, OracleObserver, text};
+use crate::meter::text;
+use crate::observe::{Instances, OracleObserver, find_meter};
 use crate::place::{Identity, locate};
 use crate::proxy::Sent;
 
@@ -58,7 +59,7 @@ impl Database {
     fn opened(&self, mut connection: OracleConnection) -> Result<Opened<OracleConnection>, EngineError> {
         let identity = self.identity(&mut connection)?;
         let backend = locate(&mut connection, &identity)?;
-        connection.meter = Meter::find(&mut connection)?.0;
+        connection.meter = find_meter(&mut connection)?.0;
         // The proxy cancels its statement itself when this process ends.
         Ok(Opened { connection, id: identity.sid, is_near: backend.is_ok(), backend, at_end: None })
     }

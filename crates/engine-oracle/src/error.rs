@@ -2,7 +2,6 @@
 //!
 //! A view or package without permission is reported as missing (ORA-00942, PLS-00201; from 23ai on ORA-41900).
 
-use serde::Deserialize;
 use threadwise_engine::EngineError;
 
 /// Name of the engine.
@@ -20,8 +19,7 @@ const MISSING_IN_BLOCK: [&str; 2] = ["PLS-00201", "PLS-00904"];
 const LONGEST: usize = 300;
 
 /// An error, as the proxy reports it.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
-#[serde(default)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Fault {
     /// Such as `ORA-00942`; `driver` if the driver cannot be loaded; empty if it has no number.
     pub code: String,

@@ -19,6 +19,7 @@ mod connection;
 mod dialect;
 mod driver;
 mod error;
+mod meter;
 mod observe;
 mod options;
 mod place;

@@ -1,22 +1,17 @@
-//! What a session used, what the server counts, and what its sessions wait for.
+//! What the server counts, and what its sessions wait for.
 //!
-//! Sources: Oracle Database Reference 19c, "V$SESS_TIME_MODEL" (DB CPU and DB time, microseconds, of calls that have ended;
-//! up to 5 s of one that is under way may be missing), "V$MYSTAT", "V$STATNAME", "Statistics Descriptions" (session logical
-//! reads is db block gets and consistent gets together), "V$SESSION" (EVENT, STATE, WAIT_CLASS; no part of the Diagnostics
+//! Sources: Oracle Database Reference 19c, "V$SESSION" (EVENT, STATE, WAIT_CLASS; no part of the Diagnostics
 //! Pack), "V$SYSTEM_EVENT". Views of the Diagnostics Pack and the Tuning Pack are never read.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 use threadwise_engine::EngineError;
-use threadwise_engine::servers::Thread;
-use threadwise_engine_sql::{Observer, Template, Usage, Value, increments};
+use threadwise_engine_sql::{Observer, Template, Value, increments};
 use threadwise_study::Counters;
 
 use crate::connection::OracleConnection;
 use crate::error::query;
-
-/// Statistics of a session: logical and physical reads, and others with their counters.
-const STATISTICS: [&str; 4] = ["session logical reads", "physical reads", "redo size", "user commits"];
+use crate::meter::{Meter, SESSION_TIME, text, whole};
 
 const NO_STATISTICS: &str = "logical_reads and physical_reads are left out: the account lacks SELECT on V_$MYSTAT and \
                              V_$STATNAME (GRANT SELECT ON SYS.V_$… TO the account)";
@@ -27,85 +22,22 @@ const NO_WAITS: &str = "what sessions wait for is not sampled: the account lacks
 const NO_EVENTS: &str = "the server's waits are not counted: the account lacks SELECT on V_$SYSTEM_EVENT (GRANT SELECT ON \
                          SYS.V_$SYSTEM_EVENT TO the account)";
 
-/// How a connection reads its own usage, as far as its account may.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Meter {
-    /// Numbers of [`STATISTICS`] in this version; empty if they may not be read.
-    numbers: Vec<i64>,
-    pub has_time: bool,
-}
-
-impl Meter {
-    /// Finds out what may be read; with notes for what may not.
-    ///
-    /// # Errors
-    /// An error of the server.
-    pub(crate) fn find(connection: &mut OracleConnection) -> Result<(Self, Vec<&'static str>), EngineError> {
-        let action = "read what its session used";
-        let found =
-            connection.maybe(action, include_str!("sql/statistic_numbers.sql"), &[])?.unwrap_or_default();
-        let number = |wanted: &&str| {
-            found.iter().find(|row| text(row, 0) == Some(wanted)).and_then(|row| whole(row, 1))
-        };
-        let numbers: Vec<i64> = STATISTICS.iter().filter_map(number).collect();
-        let mut meter = Self { numbers, has_time: false };
-        if meter.numbers.len() < STATISTICS.len() || connection.maybe(action, &meter.sql(), &[])?.is_none() {
-            meter.numbers.clear();
-        }
-        meter.has_time = connection.maybe(action, include_str!("sql/session_time.sql"), &[])?.is_some();
-        let lacks = [(meter.numbers.is_empty(), NO_STATISTICS), (!meter.has_time, NO_TIME)];
-        Ok((meter, lacks.into_iter().filter_map(|(lacks, note)| lacks.then_some(note)).collect()))
+/// How a connection reads its own usage; with notes for what its account may not read.
+///
+/// # Errors
+/// An error of the server.
+pub(crate) fn find_meter(
+    connection: &mut OracleConnection,
+) -> Result<(Meter, Vec<&'static str>), EngineError> {
+    let action = "read what its session used";
+    let found = connection.maybe(action, include_str!("sql/statistic_numbers.sql"), &[])?;
+    let mut meter = Meter::of(&found.unwrap_or_default());
+    if meter.counts() && connection.maybe(action, &meter.sql(), &[])?.is_none() {
+        meter = Meter::default();
     }
-
-    fn sql(&self) -> String {
-        let numbers = self.numbers.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
-        Template::default().with("numbers", numbers).fill(include_str!("sql/session_statistics.sql"))
-    }
-
-    /// What the server used for a connection: a short call of its own, whose CPU time counts with what follows.
-    ///
-    /// # Errors
-    /// An error of the server.
-    pub(crate) fn read(
-        connection: &mut OracleConnection,
-        backend: Option<Thread>,
-    ) -> Result<Usage, EngineError> {
-        let meter = connection.meter.clone();
-        let mut ask = |wanted: bool, sql: &str| match wanted {
-            true => connection.attempt(sql, &[]).map_err(|cause| query("read what its session used", &cause)),
-            false => Ok(Vec::new()),
-        };
-        let statistics = ask(!meter.numbers.is_empty(), &meter.sql())?;
-        let times = ask(meter.has_time, include_str!("sql/session_time.sql"))?;
-        let count = |value: Option<i64>| value.and_then(|value| u64::try_from(value).ok());
-        let statistic = |at: usize| {
-            let number = meter.numbers.get(at)?;
-            count(statistics.iter().find(|row| whole(row, 0) == Some(*number)).and_then(|row| whole(row, 1)))
-        };
-        let time_ns = |name: &str| {
-            let row = times.iter().find(|row| text(row, 0) == Some(name));
-            count(row.and_then(|row| whole(row, 1))).map(|us| us * 1000)
-        };
-        let named = |name: &'static str, value: Option<u64>| value.map(|value| (name, value));
-        Ok(Usage {
-            cpu_ns: time_ns("DB CPU").unwrap_or(0),
-            reads: statistic(0).zip(statistic(1)).map(|(all, missed)| [all, missed]),
-            counted: [
-                named("redo_bytes", statistic(2)),
-                named("commits", statistic(3)),
-                named("db_time_ns", time_ns("DB time")),
-            ],
-            ..Usage::of_thread(backend)
-        })
-    }
-}
-
-pub(crate) fn text(row: &[Value], at: usize) -> Option<&str> {
-    row.get(at).and_then(Value::text)
-}
-
-pub(crate) fn whole(row: &[Value], at: usize) -> Option<i64> {
-    row.get(at).and_then(Value::whole)
+    meter.has_time = connection.maybe(action, SESSION_TIME, &[])?.is_some();
+    let lacks = [(!meter.counts(), NO_STATISTICS), (!meter.has_time, NO_TIME)];
+    Ok((meter, lacks.into_iter().filter_map(|(lacks, note)| lacks.then_some(note)).collect()))
 }
 
 /// Instances of a cluster that a treatment's connections are on: a session's number belongs to one of them.
@@ -145,7 +77,7 @@ impl OracleObserver {
         client: bool,
         instances: Instances,
     ) -> Result<(Self, Vec<String>), EngineError> {
-        let mut notes: Vec<String> = Meter::find(control)?.1.into_iter().map(str::to_owned).collect();
+        let mut notes: Vec<String> = find_meter(control)?.1.into_iter().map(str::to_owned).collect();
         if let Err(cause) = control.attempt(include_str!("sql/no_result_cache.sql"), &[]) {
             notes.push(format!("RESULT_CACHE_MODE could not be set: {}", cause.advice()));
         }

@@ -17,7 +17,7 @@ use threadwise_study::Note;
 
 use crate::connection::OracleConnection;
 use crate::error::failed;
-use crate::observe::{text, whole};
+use crate::meter::{text, whole};
 
 /// CPU time that the proof must show, nanoseconds, and how often it is tried: the process may have been without a CPU.
 const PROOF_NS: u64 = 1_000_000;

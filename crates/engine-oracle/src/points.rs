@@ -9,7 +9,7 @@ use threadwise_engine_sql::{self as sql, Connection, Template};
 
 use crate::connection::OracleConnection;
 use crate::driver::{has_own_sleep, may_sleep};
-use crate::observe::{text, whole};
+use crate::meter::{text, whole};
 use crate::place::Identity;
 
 /// Views: the name of the point, the views, and what is missing without them.

@@ -99,6 +99,13 @@ impl From<Came> for Value {
     }
 }
 
+/// An error that came.
+#[derive(Deserialize)]
+struct CameFault {
+    code: String,
+    text: String,
+}
+
 /// What the proxy answers.
 #[derive(Deserialize, Default)]
 #[serde(default)]
@@ -109,7 +116,7 @@ struct Reply {
     sql_id: String,
     version: String,
     bytes: u64,
-    error: Option<Fault>,
+    error: Option<CameFault>,
 }
 
 /// An answer without an error.
@@ -173,7 +180,9 @@ impl Proxy {
         let reply = self.exchange(request).map_err(|cause| Fault::of_proxy(&cause))?;
         let Reply { rows, changed, statement, sql_id, version, bytes, error } = reply;
         let rows = rows.into_iter().map(|row| row.into_iter().map(Value::from).collect()).collect();
-        error.map_or(Ok(Answer { rows, changed, statement, sql_id, version, bytes }), Err)
+        error
+            .map(|CameFault { code, text }| Fault { code, text })
+            .map_or(Ok(Answer { rows, changed, statement, sql_id, version, bytes }), Err)
     }
 
     fn exchange(&mut self, request: &Request<'_>) -> io::Result<Reply> {

@@ -7,7 +7,7 @@
 use std::fmt::Write as _;
 use threadwise_engine_sql::Value;
 
-use crate::observe::{text, whole};
+use crate::meter::{text, whole};
 
 /// Beginnings of names that are generated for one plan.
 const MADE_UP: [&str; 4] = [":", "SYS_TEMP_", "VW_", "INDEX$_"];

@@ -23,7 +23,7 @@ use threadwise_study::{Counters, QueryExecution};
 use super::plan;
 use crate::connection::{OracleConnection, Prepared};
 use crate::error::failed;
-use crate::observe::{text, whole};
+use crate::meter::{text, whole};
 
 /// Errors of a call whose time was over.
 const CANCELLED: [&str; 2] = ["DPY-4024", "ORA-01013"];
