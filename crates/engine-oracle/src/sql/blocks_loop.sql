@@ -14,7 +14,9 @@ CREATE OR REPLACE PROCEDURE {procedure} (
 ?updates    commit_at  TIMESTAMP;
 ?updates    patience   CONSTANT INTERVAL DAY TO SECOND := NUMTODSINTERVAL(0.1, 'SECOND');
 ?updates    is_update  BOOLEAN;
+?pauses    left_age   INTERVAL DAY TO SECOND(6);
 ?pauses    left_s     NUMBER;
+?hot    range_size PLS_INTEGER;
     first_k    PLS_INTEGER;
     last_k     PLS_INTEGER;
     found_rows PLS_INTEGER;
@@ -30,8 +32,8 @@ BEGIN
     wrong := 0;
 ?updates    commit_at := SYS_EXTRACT_UTC(SYSTIMESTAMP) + patience;
     LOOP
-?hot        first_k := TRUNC(DBMS_RANDOM.VALUE
-?hot            * CASE WHEN DBMS_RANDOM.VALUE * 100 < {hot_pct} THEN {hot_starts} ELSE {starts} END);
+?hot        range_size := CASE WHEN DBMS_RANDOM.VALUE * 100 < {hot_pct} THEN {hot_starts} ELSE {starts} END;
+?hot        first_k := TRUNC(DBMS_RANDOM.VALUE * range_size);
 ?!hot        first_k := TRUNC(DBMS_RANDOM.VALUE * {starts});
         last_k := first_k + {last};
 ?updates        is_update := DBMS_RANDOM.VALUE * 100 < {update_pct};
@@ -60,7 +62,8 @@ BEGIN
 ?updates            commit_at := now_at + patience;
 ?updates        END IF;
 -- Never beyond the end: the next step must still be done.
-?pauses        left_s := EXTRACT(MINUTE FROM (end_at - now_at)) * 60 + EXTRACT(SECOND FROM (end_at - now_at));
+?pauses        left_age := end_at - now_at;
+?pauses        left_s := EXTRACT(MINUTE FROM left_age) * 60 + EXTRACT(SECOND FROM left_age);
 ?pauses        left_s := LEAST({think_us} / 1000000, GREATEST(0, left_s));
 -- Every account has the first from 18c on. The other needs a GRANT, so that it is looked for when it is called.
 ?pauses        $IF DBMS_DB_VERSION.VERSION >= 18 $THEN

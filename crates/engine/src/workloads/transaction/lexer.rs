@@ -82,12 +82,8 @@ fn next(text: &str, at: usize, quoting: Quoting) -> Result<(Kind, usize), &'stat
         ';' => (Kind::Semicolon, 1),
         _ if begins_word(first) => {
             let length = word(rest);
-            let national = length - usize::from(length == 2 && matches!(first, 'n' | 'N'));
-            if quoting.packages && national == 1 && matches!(rest[length - 1..length].as_bytes(), b"q" | b"Q")
-            {
-                if rest[length..].starts_with('\'') {
-                    return Ok((Kind::Quoted, delimited(rest, length + 1)?));
-                }
+            if let Some(at) = alternative(rest).filter(|_| quoting.packages) {
+                return Ok((Kind::Quoted, delimited(rest, at)?));
             }
             let is_escaped = quoting.dollars && length == 1 && rest[1..].starts_with('\'');
             match is_escaped && matches!(first, 'e' | 'E') {
@@ -156,6 +152,12 @@ fn quoted(rest: &str, quote: char, backslashes: bool) -> Result<usize, &'static 
         }
     }
     Err("a quoted text or name")
+}
+
+/// Where the delimiter of `q'[…]'` or `nq'[…]'` is.
+fn alternative(rest: &str) -> Option<usize> {
+    let begins = |open: &&str| rest.get(..open.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(open));
+    ["q'", "nq'"].iter().find(begins).map(|open| open.len())
 }
 
 /// A string between delimiters of its own, of which the first is at this byte (Oracle's SQL Language Reference, "Text

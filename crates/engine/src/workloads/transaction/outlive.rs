@@ -31,7 +31,8 @@ pub(super) fn find(tokens: &[Token<'_>], list: &str, may_lack_parentheses: bool)
         let Some(called) = name(token) else { continue };
         let has_parentheses = tokens.get(at + 1).is_some_and(|next| next.text == "(");
         let schema = at.checked_sub(2).filter(|_| tokens[at - 1].text == ".").and_then(|at| name(tokens[at]));
-        if !has_parentheses && !(may_lack_parentheses && schema.is_some()) {
+        let is_call = has_parentheses || may_lack_parentheses && schema.is_some();
+        if !is_call {
             continue;
         }
         match judge(list, &called, schema.as_deref()) {
