@@ -267,7 +267,7 @@ mod tests {
         for (workload, pairs, part) in [
             (Workload::LogicalIo, vec![("think_time_us", whole(70))], "loop=client"),
             (Workload::Insert, vec![("table", text("unlogged"))], "logs every row"),
-            (Workload::Insert, vec![("rows_per_tx", whole(0))], "oracle"),
+            (Workload::Insert, vec![("rows_per_tx", whole(0)), ("rows_per_session", whole(8))], "oracle"),
             (Workload::ParallelScan, vec![], "oracle has no"),
         ] {
             let message = refused(workload, &pairs).unwrap_err();

@@ -243,7 +243,7 @@ mod tests {
             ("settings.nls_sort", word("x"), "text of answers"),
             ("settings.Time_Zone", word("x"), "clock"),
             ("settings.a", word("x'; --"), "characters"),
-            ("settings.a b", word("x"), "name of a parameter"),
+            ("settings.a.b", word("x"), "name of a parameter"),
         ] {
             let message = parse(option, value).unwrap_err().to_string();
             assert!(message.contains(&format!("option '{option}'")) && message.contains(part), "{message}");

@@ -156,8 +156,8 @@ fn quoted(rest: &str, quote: char, backslashes: bool) -> Result<usize, &'static 
 
 /// Where the delimiter of `q'[…]'` or `nq'[…]'` is.
 fn alternative(rest: &str) -> Option<usize> {
-    let begins = |open: &&str| rest.get(..open.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(open));
-    ["q'", "nq'"].iter().find(begins).map(|open| open.len())
+    let begins = |open: &str| rest.get(..open.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(open));
+    ["q'", "nq'"].into_iter().find(|open| begins(open)).map(str::len)
 }
 
 /// A string between delimiters of its own, of which the first is at this byte (Oracle's SQL Language Reference, "Text
