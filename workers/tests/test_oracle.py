@@ -4,7 +4,9 @@ and the request `server`. Runs with any interpreter from 3.11 on.
 
 from __future__ import annotations
 
+import os
 import signal
+import subprocess
 import sys
 import threading
 import time
@@ -15,7 +17,19 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from oracle_model import VIEWS, Fault, Rows  # noqa: E402
-from oracle_support import BASE, BLOCKS, PASSWORD, SECOND_NS, URL, WithModel, Worker, environment, load_of  # noqa: E402
+from oracle_support import (  # noqa: E402
+    BASE,
+    BLOCKS,
+    PASSWORD,
+    SECOND_NS,
+    URL,
+    VARIABLE,
+    WithModel,
+    Worker,
+    environment,
+    load_of,
+    program,
+)
 
 
 class Conversation(WithModel):
@@ -42,6 +56,22 @@ class Conversation(WithModel):
         self.assertEqual(keeper.ask("stop"), {"type": "done"})
         self.assertEqual(keeper.process.wait(timeout=10), 0)
         self.assert_nothing_is_left()
+
+    def test_the_program_runs_a_study(self) -> None:
+        for preset, more in (("cached-reads", ["--set", "data_mib=1"]), ("pool", ["--transaction", "page.sql"])):
+            (self.folder / "page.sql").write_text("SELECT 1 FROM dual;\n")
+            self.model.theirs = {"SELECT 1 FROM dual": [(1,)]}
+            words = [preset] if preset == "pool" else ["run", preset, "--placement", "all"]
+            said = subprocess.run(
+                [program(), *words, "--engine", URL, "--engine-option", f"python={self.python}", "--no-probe", "--allow-busy",
+                 "--blocks", "2", "--rounds", "2", *more], cwd=self.folder, capture_output=True, text=True, timeout=300,
+                env=os.environ | {"XDG_DATA_HOME": str(self.folder), VARIABLE: PASSWORD,
+                                  "THREADWISE_STATE_DIR": str(self.folder / "state")})
+            self.assertEqual(said.returncode, 0, said.stdout + said.stderr)
+            self.assertIn("oracle 19.22", said.stdout)
+            self.assertNotIn(PASSWORD, said.stdout + said.stderr)
+            self.assert_nothing_is_left()
+            self.assertEqual(self.model.unknown, [])
 
     def test_a_driver_that_is_missing(self) -> None:
         folder = self.folder / "other"

@@ -3,13 +3,14 @@
 //! Parameters are `:p1`, `:p2`, …. Those of a block that no value is given for are numbers that it gives: they are a row.
 
 use std::fmt::Arguments;
+use std::path::Path;
 use threadwise_engine::EngineError;
 use threadwise_engine::clock::thread_cpu_ns;
 use threadwise_engine::servers::Thread;
 use threadwise_engine::workloads::transaction::{AnswerSize, Parameter as Range, Statement};
 use threadwise_engine_sql::{Connection, Parameter, Usage, Value, fill};
+use threadwise_python::Engines;
 use threadwise_python::folder::data_home;
-use threadwise_python::{AnalyticsError, Engines};
 use threadwise_study::Options;
 
 use crate::error::{ENGINE, Fault, failed, query};
@@ -63,7 +64,7 @@ impl Server {
     /// An option, no password, or the driver is not installed.
     pub(crate) fn find(engine_options: &Options) -> Result<Self, EngineError> {
         let target = options::parse(engine_options)?;
-        let program = program(&target).map_err(|cause| EngineError::Missing(cause.to_string()))?;
+        let program = program(target.python.as_deref())?;
         let password = target.password()?;
         Ok(Self { target, password, program })
     }
@@ -99,10 +100,16 @@ impl Server {
     }
 }
 
-/// The driver's Python with the program that is the proxy.
-fn program(target: &Target) -> Result<Program, AnalyticsError> {
-    let home = data_home(std::env::var_os("XDG_DATA_HOME"), std::env::var_os("HOME"))?;
-    let found = Engines::open(&home)?.find_alone(ENGINE, target.python.as_deref())?;
+/// The driver's Python with the program that is the proxy: of this user's data folder, or the user's own.
+///
+/// # Errors
+/// It is not installed.
+pub(crate) fn program(python: Option<&Path>) -> Result<Program, EngineError> {
+    let found = || {
+        let home = data_home(std::env::var_os("XDG_DATA_HOME"), std::env::var_os("HOME"))?;
+        Engines::open(&home)?.find_alone(ENGINE, python)
+    };
+    let found = found().map_err(|cause| EngineError::Missing(cause.to_string()))?;
     Ok(Program { args: found.args(), python: found.python })
 }
 

@@ -38,7 +38,7 @@ use threadwise_engine::{
 };
 use threadwise_engine_sql::tpch::Queries;
 use threadwise_engine_sql::{self as sql, Driver, KeptSchema, Spec, Started, Treatment, Work};
-use threadwise_study::engine::Properties;
+use threadwise_study::engine::{Properties, URL};
 use threadwise_study::{Options, Workload};
 
 use connection::{OracleConnection, Purpose, Server};
@@ -74,6 +74,10 @@ impl Engine for Oracle {
     }
 
     fn version(&self, engine_options: &Options) -> Result<String, EngineError> {
+        if !engine_options.contains_key(URL) {
+            // Without a server, whether its driver is installed.
+            return connection::program(None).map(|_| "ready".to_owned());
+        }
         Ok(connect(engine_options)?.version.clone())
     }
 

@@ -22,7 +22,7 @@ CREATE TABLE {schema}threadwise_objects (
 )
 GO
 CREATE TABLE {schema}threadwise_loads (
-    suffix  VARCHAR2(30 CHAR) NOT NULL,
+    suffix  VARCHAR2(64 CHAR) NOT NULL,
     bytes   NUMBER(19)        NOT NULL,
     counted NUMBER(19)        NOT NULL,
     notes   VARCHAR2(2000 CHAR)

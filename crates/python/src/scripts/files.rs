@@ -1,4 +1,4 @@
-//! All worker programs, their modules and their statements: name and text.
+//! All worker programs and their modules: name and text.
 
 /// The program that makes the data set with lineitem ordered by its ship date.
 pub const CLUSTER_BY_SHIPDATE: &str = "cluster_by_shipdate.py";
