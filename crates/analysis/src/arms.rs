@@ -6,7 +6,7 @@ use crate::words::{finding, first, judged, names};
 use crate::{Estimate, Facts, Finding, FindingKind};
 use threadwise_document::{Block, Cell, Column, Prose, Section, Table, numbers, prose};
 use threadwise_study::arm::SETTLE_NS;
-use threadwise_study::{Arm, Role, Run};
+use threadwise_study::{Arm, ComparisonKind, Role, Run};
 
 /// Most ratios in a sentence.
 const MAX_CLAUSES: usize = 4;
@@ -17,9 +17,8 @@ pub fn findings(facts: &Facts<'_>) -> Vec<Finding> {
 }
 
 /// Ratios of some kinds, those of baselines last.
-fn of_kind<'a>(facts: &Facts<'a>, kinds: &[&str]) -> Vec<&'a Estimate> {
-    let mut found: Vec<&Estimate> =
-        facts.throughput().filter(|one| kinds.contains(&one.kind.as_str())).collect();
+fn of_kind<'a>(facts: &Facts<'a>, kinds: &[ComparisonKind]) -> Vec<&'a Estimate> {
+    let mut found: Vec<&Estimate> = facts.throughput().filter(|one| kinds.contains(&one.kind)).collect();
     let is_baseline = |one: &&Estimate| {
         facts.study.treatment(&one.treatment).is_some_and(|(_, top)| top.role == Role::Baseline)
     };
@@ -29,7 +28,7 @@ fn of_kind<'a>(facts: &Facts<'a>, kinds: &[&str]) -> Vec<&'a Estimate> {
 
 /// Both threads against SMT disabled, and whether a mask is as good as that.
 fn smt(facts: &Facts<'_>) -> Option<Finding> {
-    let (both, ways) = (of_kind(facts, &["smt-off"]), of_kind(facts, &["smt-way"]));
+    let (both, ways) = (of_kind(facts, &[ComparisonKind::SmtOff]), of_kind(facts, &[ComparisonKind::SmtWay]));
     let mut sentences = Vec::new();
     if !both.is_empty() {
         let clauses = clauses(&both, |one| &one.name);
@@ -58,14 +57,14 @@ fn mask(ways: &[&Estimate]) -> &'static str {
 
 /// Turbo and governors.
 fn clocks(facts: &Facts<'_>) -> Option<Finding> {
-    let found = of_kind(facts, &["turbo", "governor"]);
+    let found = of_kind(facts, &[ComparisonKind::Turbo, ComparisonKind::Governor]);
     let text = prose!("Clocks, each arm against the first one: {}.", clauses(&found, |one| &one.treatment));
     (!found.is_empty()).then(|| finding(FindingKind::ClockArms, text, &names(&found)))
 }
 
 /// Versions and settings of the engine, devices and caches.
 fn instances(facts: &Facts<'_>) -> Option<Finding> {
-    let found = of_kind(facts, &["instance"]);
+    let found = of_kind(facts, &[ComparisonKind::Instance]);
     let text = prose!("The same treatments under another level: {}.", clauses(&found, |one| &one.name));
     (!found.is_empty()).then(|| finding(FindingKind::Instances, text, &names(&found)))
 }

@@ -15,7 +15,7 @@ use crate::shape::Shape;
 use schemars::JsonSchema;
 use serde::Serialize;
 use threadwise_statistics::MeanEstimate;
-use threadwise_study::{Comparison, Role, Study, Treatment, Workload, version};
+use threadwise_study::{Comparison, ComparisonKind, Role, Study, Treatment, Workload, version};
 
 /// The choices of a study of rates; none if its runs are whole.
 pub(crate) fn of_rates(setting: &Setting<'_>, observed: &Observed) -> Vec<Choice> {
@@ -197,7 +197,7 @@ impl Choice {
 }
 
 /// Kinds of comparisons of both threads of each core over one.
-const BOTH_THREADS: [&str; 2] = ["smt-whole", "smt-off"];
+const BOTH_THREADS: [ComparisonKind; 2] = [ComparisonKind::SmtWhole, ComparisonKind::SmtOff];
 
 /// Treatments that differ in one thing alone, in order of preference.
 pub struct Candidates {
@@ -253,7 +253,11 @@ pub fn of_commands(study: &Study) -> Vec<Candidates> {
 
 /// For a study of queries: both threads of each core at their degree of parallelism, and one.
 pub fn threads_of_queries(study: &Study) -> Vec<Candidates> {
-    study.groups().into_iter().flat_map(|group| compared_threads(study, group, &["both-threads"])).collect()
+    study
+        .groups()
+        .into_iter()
+        .flat_map(|group| compared_threads(study, group, &[ComparisonKind::BothThreads]))
+        .collect()
 }
 
 fn place_of(study: &Study, name: &str) -> Option<usize> {
@@ -292,11 +296,11 @@ fn threads(study: &Study, group: &str) -> Vec<Candidates> {
 }
 
 /// One thread of each core against both: comparisons of some kinds.
-fn compared_threads(study: &Study, group: &str, kinds: &[&str]) -> Vec<Candidates> {
+fn compared_threads(study: &Study, group: &str, kinds: &[ComparisonKind]) -> Vec<Candidates> {
     let pair = |one: &Comparison| {
         let [under] = one.baseline.as_slice() else { return None };
         let pair = vec![place_of(study, under)?, place_of(study, &one.treatment)?];
-        let is_here = study.treatments[pair[1]].group == group && kinds.contains(&one.kind.as_str());
+        let is_here = study.treatments[pair[1]].group == group && kinds.contains(&one.kind);
         is_here.then(|| Candidates::of(Axis::Smt, group, &one.name, pair))
     };
     study.comparisons.iter().filter_map(pair).collect()
@@ -342,7 +346,7 @@ pub fn lines<'a>(study: &'a Study, group: &str) -> Vec<Vec<&'a str>> {
     };
     let step = |step: &'a Comparison| {
         let (under, top) = (of_group(step.baseline.first()?)?, of_group(&step.treatment)?);
-        let is_one = step.kind == "sweep-step" && under.sessions < top.sessions;
+        let is_one = step.kind == ComparisonKind::SweepStep && under.sessions < top.sessions;
         is_one.then_some((under.name.as_str(), top.name.as_str()))
     };
     let steps: Vec<(&str, &str)> = study.comparisons.iter().filter_map(step).collect();
@@ -404,7 +408,7 @@ fn of_one_order<'a>(study: &'a Study, group: &str) -> Vec<&'a Treatment> {
     // A sweep's point may be one of the named placements: `same-package` is two sessions on a machine of two cores. The
     // steps of the sweep show it.
     let in_a_step = |t: &Treatment| {
-        let mut steps = study.comparisons.iter().filter(|c| c.kind == "sweep-step");
+        let mut steps = study.comparisons.iter().filter(|c| c.kind == ComparisonKind::SweepStep);
         steps.any(|step| step.treatment == t.name || step.baseline == [t.name.as_str()])
     };
     let in_points = |t: &Treatment| Shape::of(t) == Shape::Spread || in_a_step(t);

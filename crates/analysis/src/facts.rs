@@ -8,7 +8,7 @@ use crate::{Analysis, Estimate, NoiseFloor, Ratio, TreatmentSummary};
 use threadwise_document::{Cell, ColumnOf, Prose, Row, Table};
 use threadwise_machine::Topology;
 use threadwise_study::probe::Probe;
-use threadwise_study::{Note, Role, Run, Study};
+use threadwise_study::{ComparisonKind, Note, Role, Run, Study};
 
 /// The question, the machine, and the results.
 #[derive(Debug, Clone, Copy)]
@@ -93,7 +93,9 @@ impl<'a> Facts<'a> {
     pub fn ratio_of(&self, treatment: &str, metric: &str) -> Option<&'a Estimate> {
         let mut all = self.analysis.estimates.iter();
         all.find(|comparison| {
-            comparison.kind == "baseline" && comparison.treatment == treatment && comparison.metric == metric
+            comparison.kind == ComparisonKind::Baseline
+                && comparison.treatment == treatment
+                && comparison.metric == metric
         })
     }
 
@@ -213,9 +215,9 @@ impl<'a> Facts<'a> {
         let top = self.label(&estimate.treatment, group);
         let mut names = estimate.baseline.split(" and ").map(|name| self.label(name, group));
         let below = names.next().unwrap_or("the baseline");
-        match estimate.kind.as_str() {
-            "baseline" => [top.to_owned(), format!("to {below}")],
-            "sweep-step" => [top.to_owned(), format!("to {below} (sweep-step)")],
+        match estimate.kind {
+            ComparisonKind::Baseline => [top.to_owned(), format!("to {below}")],
+            ComparisonKind::SweepStep => [top.to_owned(), format!("to {below} (sweep-step)")],
             _ => {
                 let all: Vec<&str> = std::iter::once(below).chain(names).collect();
                 [self.label(&estimate.name, group).to_owned(), format!("{top} to {}", all.join(" and "))]

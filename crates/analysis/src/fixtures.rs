@@ -38,7 +38,7 @@ pub fn ratio(value: f64, low: f64, high: f64) -> Ratio {
 pub fn estimate(name: &str, value: f64, low: f64, high: f64) -> Estimate {
     Estimate {
         name: name.to_owned(),
-        kind: "baseline".to_owned(),
+        kind: "baseline".into(),
         treatment: String::new(),
         baseline: String::new(),
         metric: "rows_per_s".to_owned(),
@@ -116,7 +116,7 @@ pub fn comparison(top: &str, baseline: &[&str], kind: &str) -> Comparison {
         name: format!("{top} : {}", baseline.join("+")),
         treatment: top.to_owned(),
         baseline: baseline.iter().map(|name| (*name).to_owned()).collect(),
-        kind: kind.to_owned(),
+        kind: kind.into(),
     }
 }
 

@@ -21,7 +21,7 @@ use serde::Serialize;
 use threadwise_document::{Block, Cell, Column, Prose, Says, Section, Table, numbers, prose};
 use threadwise_statistics::{MeanEstimate, MergedLatency, t_quantile};
 use threadwise_study::plan::long::{FIRST_BLOCK, PIECES};
-use threadwise_study::{Role, Run, RunStatus, Slice, Study};
+use threadwise_study::{ComparisonKind, Role, Run, RunStatus, Slice, Study};
 
 /// Power at which a difference is called detectable.
 const POWER: f64 = 0.8;
@@ -263,7 +263,9 @@ fn detectable(difference: &MeanEstimate, alpha: f64) -> Option<f64> {
 /// The ratio of each treatment to its baseline by slices, as a mean of logarithms.
 fn by_slices(analysis: &Analysis, treatment: &str) -> Option<MeanEstimate> {
     let is_it = |estimate: &&Estimate| {
-        estimate.kind == "baseline" && estimate.treatment == treatment && estimate.metric == THROUGHPUT
+        estimate.kind == ComparisonKind::Baseline
+            && estimate.treatment == treatment
+            && estimate.metric == THROUGHPUT
     };
     let ratio = &analysis.estimates.iter().find(is_it)?.ratio;
     Some(MeanEstimate {

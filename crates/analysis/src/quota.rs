@@ -4,7 +4,7 @@ use crate::estimate::THROUGHPUT;
 use crate::words::{count_of, finding, judged};
 use crate::{Estimate, Facts, Finding, FindingKind, Interval, TreatmentSummary};
 use threadwise_document::{Block, Cell, Column, Prose, Section, numbers, prose};
-use threadwise_study::Quota;
+use threadwise_study::{ComparisonKind, Quota};
 
 /// The section; `None` if slices were not made for a quota.
 pub fn section(facts: &Facts<'_>) -> Option<Section> {
@@ -95,7 +95,8 @@ pub fn finding_of(facts: &Facts<'_>) -> Option<Finding> {
         text.push(prose!(", for {} of the time of its logical CPUs", share));
     }
     text.push(prose!("{}.", longest(facts, least)));
-    let whole = facts.throughput().find(|one| one.kind == "quota" && one.treatment == least.name);
+    let whole =
+        facts.throughput().find(|one| one.kind == ComparisonKind::Quota && one.treatment == least.name);
     text.push(whole.map(|whole| on_whole(facts, &quota, whole)).unwrap_or_default());
     let evidence: Vec<&str> = whole.map(|whole| whole.name.as_str()).into_iter().collect();
     Some(finding(FindingKind::Quota, text, &evidence))

@@ -16,7 +16,7 @@ use crate::setting::Setting;
 use crate::{Analysis, Direction, Estimate, Interval, Ratio};
 use threadwise_statistics::{arithmetic, geometric, mean, t_quantile};
 use threadwise_study::worklist::{MAX_SPANS, SAMPLER, WorklistOptions};
-use threadwise_study::{Comparison, Reading, Role, Run, Study, Treatment, Workload};
+use threadwise_study::{Comparison, ComparisonKind, Reading, Role, Run, Study, Treatment, Workload};
 
 /// Adds results of work lists to an analysis that has those of commands.
 pub(crate) fn add(analysis: &mut Analysis, setting: &Setting<'_>, observed: &Observed, runs: &[Run]) {
@@ -422,7 +422,7 @@ pub fn is_shown(analysis: &Analysis, estimate: &Estimate) -> bool {
     let Some(lists) = analysis.worklist.as_ref().filter(|_| estimate.metric == ITEM_S) else { return false };
     let is = |a: &str, b: &str| estimate.treatment == a && estimate.baseline == b;
     let is_pair = |pair: &Pair| is(&pair.treatment, &pair.baseline) || is(&pair.baseline, &pair.treatment);
-    estimate.kind == "jobs-step" || lists.pairs.iter().any(is_pair)
+    estimate.kind == ComparisonKind::JobsStep || lists.pairs.iter().any(is_pair)
 }
 
 /// Whether the table of jobs has the headline's values.

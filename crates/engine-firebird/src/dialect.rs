@@ -44,6 +44,7 @@ pub(crate) const DIALECT: Dialect = Dialect {
     rows_counted: &[],
     begin: ["", ""],
     end: "",
+    databases: "",
     schema: SchemaSql::NONE,
 };
 

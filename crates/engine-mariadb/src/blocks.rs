@@ -8,8 +8,8 @@
 //! one more if the first page was split. A visit costs more than one page request: those of the path from the
 //! root of the primary key to the row.
 
+use mysql::Row;
 use mysql::prelude::Queryable;
-use mysql::{Conn, Row};
 use std::fmt::Write as _;
 use threadwise_engine::EngineError;
 use threadwise_engine::workloads::logical_io::{LogicalIo, range_sum, row_sum, shuffled_keys, smaller_data};
@@ -17,7 +17,7 @@ use threadwise_engine_sql::{Blocks, Connection, Names, increments, numbers};
 
 use crate::connection::MariadbConnection;
 use crate::dialect::PAGE_BYTES;
-use crate::error::{code, failed, query};
+use crate::error::code;
 use crate::observe::{PAGES_READ, counters};
 
 /// Bytes that fill a row, the width of the column.
@@ -50,7 +50,7 @@ pub(crate) fn fill(
             "innodb_page_size is {} and the rows are made for {PAGE_BYTES}",
             size[0].unwrap_or_default()
         );
-        return Err(failed("place one visited row on each page", why));
+        return Err(control.product().failed("place one visited row on each page", why));
     }
     let (table, filler) = (blocks.table(), format!("REPEAT('-',{PAYLOAD_BYTES})"));
     let keys = shuffled_keys(seed, blocks.spec.blocks);
@@ -84,15 +84,20 @@ pub(crate) fn fill(
 /// The rows take another number of pages; or an error of the server.
 pub(crate) fn prove(control: &mut MariadbConnection, blocks: &Blocks<'_>) -> Result<String, EngineError> {
     let rows = blocks.spec.blocks;
-    let proof = proof(&mut control.conn, &blocks.names, &blocks.bare(), rows)?;
+    let proof = proof(control, &blocks.names, &blocks.bare(), rows)?;
     Ok(format!(
         "{rows} visited rows of {PAYLOAD_BYTES} bytes, each with one filler on a page of {PAGE_BYTES} bytes; {proof}"
     ))
 }
 
-fn proof(control: &mut Conn, names: &Names<'_>, name: &str, blocks: u64) -> Result<String, EngineError> {
+fn proof(
+    control: &mut MariadbConnection,
+    names: &Names<'_>,
+    name: &str,
+    blocks: u64,
+) -> Result<String, EngineError> {
     let action = "count the pages of a table";
-    let counted = control.exec_first::<u64, _, _>(
+    let counted = control.conn.exec_first::<u64, _, _>(
         "SELECT stat_value FROM mysql.innodb_index_stats WHERE database_name = ? AND table_name = ? \
          AND index_name = 'PRIMARY' AND stat_name = 'n_leaf_pages'",
         (names.schema, name),
@@ -101,32 +106,39 @@ fn proof(control: &mut Conn, names: &Names<'_>, name: &str, blocks: u64) -> Resu
         Ok(Some(pages)) if (blocks..=blocks + blocks / 50 + 1).contains(&pages) => {
             Ok(format!("{pages} leaf pages in mysql.innodb_index_stats"))
         }
-        Ok(pages) => Err(failed(
+        Ok(pages) => Err(control.product().failed(
             "place one visited row on each page",
             format!("{blocks} rows take {} leaf pages", pages.unwrap_or(0)),
         )),
         Err(cause) if matches!(code(&cause), Some(1142 | 1143 | 1044)) => {
             by_size(control, names, name, blocks)
         }
-        Err(cause) => Err(query(action, &cause)),
+        Err(cause) => Err(control.product().query(action, &cause)),
     }
 }
 
 /// The weaker proof, for accounts that may not read mysql.innodb_index_stats: the pages allocated to the
 /// primary key, upper levels and unused pages of the last extents included.
-fn by_size(control: &mut Conn, names: &Names<'_>, name: &str, blocks: u64) -> Result<String, EngineError> {
+fn by_size(
+    control: &mut MariadbConnection,
+    names: &Names<'_>,
+    name: &str,
+    blocks: u64,
+) -> Result<String, EngineError> {
+    let product = control.product();
     let bytes: Option<u64> = control
+        .conn
         .exec_first(
             "SELECT data_length FROM information_schema.tables WHERE table_schema = ? AND table_name = ?",
             (names.schema, name),
         )
-        .map_err(|cause| query("read the size of a table", &cause))?;
+        .map_err(|cause| product.query("read the size of a table", &cause))?;
     let pages = bytes.unwrap_or(0) / PAGE_BYTES;
     // Up to four extents of 64 pages are reserved at once (fsp0fsp, "FSP_FREE_ADD").
     if (blocks..=blocks + blocks / 25 + 256).contains(&pages) {
         return Ok(format!("{pages} pages in all (this account may not read mysql.innodb_index_stats)"));
     }
-    Err(failed("place one visited row on each page", format!("{blocks} rows take {pages} pages")))
+    Err(product.failed("place one visited row on each page", format!("{blocks} rows take {pages} pages")))
 }
 
 /// Reads all pages of a table and of its index, and checks their contents.
@@ -165,9 +177,9 @@ pub(crate) fn prove_cached(
     let mut read = 0;
     // On a shared server reads of others count too, hence a second attempt.
     for _ in 0..2 {
-        let before = counters(&mut control.conn)?;
+        let before = counters(control)?;
         (0..tables).try_for_each(|number| warm(control, &Blocks { names, number, spec }))?;
-        let counted = increments(&before, &counters(&mut control.conn)?);
+        let counted = increments(&before, &counters(control)?);
         read = counted.get(PAGES_READ).copied().unwrap_or(0);
         if read <= most {
             return Ok(());
@@ -182,26 +194,27 @@ pub(crate) fn prove_cached(
         pool >> 20,
         smaller_data(pool, u64::from(tables))
     );
-    Err(failed("keep the data in memory", why))
+    Err(control.product().failed("keep the data in memory", why))
 }
 
 /// Refuses a plan that would answer from the index alone, or read the whole table; gives the plan.
 ///
 /// # Errors
 /// Another plan; or an error of the server.
-pub(crate) fn plan(connection: &mut Conn, blocks: &Blocks<'_>) -> Result<String, EngineError> {
+pub(crate) fn plan(connection: &mut MariadbConnection, blocks: &Blocks<'_>) -> Result<String, EngineError> {
     let unit = blocks.spec.work_unit;
     let sql = format!(
-        "EXPLAIN SELECT COUNT(*), SUM(value + twin) FROM {} FORCE INDEX (by_k) WHERE k BETWEEN 0 AND {}",
+        "EXPLAIN FORMAT=TRADITIONAL SELECT COUNT(*), SUM(value + twin) FROM {} FORCE INDEX (by_k) WHERE k BETWEEN 0 AND {}",
         blocks.table(),
         unit - 1
     );
-    let rows: Vec<Row> = connection.query(sql).map_err(|cause| query("plan a step", &cause))?;
+    let product = connection.product();
+    let rows: Vec<Row> = connection.conn.query(sql).map_err(|cause| product.query("plan a step", &cause))?;
     let text = |row: &Row, column: &str| -> String {
         row.get_opt::<Option<String>, _>(column).and_then(Result::ok).flatten().unwrap_or_default()
     };
     let [row] = rows.as_slice() else {
-        return Err(failed("plan a step", format!("the plan has {} rows instead of 1", rows.len())));
+        return Err(product.failed("plan a step", format!("the plan has {} rows instead of 1", rows.len())));
     };
     let (kind, key, extra) = (text(row, "type"), text(row, "key"), text(row, "Extra"));
     let plan = format!("type {kind}, key {key}, {extra}");
@@ -212,5 +225,6 @@ pub(crate) fn plan(connection: &mut Conn, blocks: &Blocks<'_>) -> Result<String,
     if kinds.contains(&kind.as_str()) && key == "by_k" && !covering && !detour {
         return Ok(plan);
     }
-    Err(failed("plan a step", format!("the plan is '{plan}' instead of a range of by_k that reads rows")))
+    Err(product
+        .failed("plan a step", format!("the plan is '{plan}' instead of a range of by_k that reads rows")))
 }

@@ -8,7 +8,8 @@ use threadwise_engine::workloads::transaction::{AnswerSize, Parameter as Range, 
 use threadwise_engine_sql::{Connection, Parameter, Value};
 
 use crate::Server;
-use crate::error::{advice, failed, query};
+use crate::error::advice;
+use crate::product::Product;
 
 /// A connection.
 pub(crate) struct MariadbConnection {
@@ -22,6 +23,18 @@ pub(crate) struct Prepared {
     handle: Handle,
     /// Parameters of the user's statement, as indexes in the file's head.
     places: Vec<usize>,
+}
+
+impl MariadbConnection {
+    /// The server's product.
+    pub(crate) fn product(&self) -> &'static Product {
+        self.server.product()
+    }
+
+    /// The error of a statement.
+    fn query(&self, action: impl Into<String>, cause: &mysql::Error) -> EngineError {
+        self.product().query(action, cause)
+    }
 }
 
 fn positional(parameters: &[Parameter<'_>]) -> Params {
@@ -59,7 +72,7 @@ impl Connection for MariadbConnection {
     type Statement = Prepared;
 
     fn run(&mut self, action: &str, sql: &str) -> Result<(), EngineError> {
-        self.conn.query_drop(sql).map_err(|cause| query(action, &cause))
+        self.conn.query_drop(sql).map_err(|cause| self.query(action, &cause))
     }
 
     fn rows(
@@ -73,11 +86,11 @@ impl Connection for MariadbConnection {
             all => self.conn.exec(sql, positional(all)),
         };
         let values = |row: &Row| (0..row.len()).map(|at| value(row, at)).collect();
-        Ok(rows.map_err(|cause| query(action, &cause))?.iter().map(values).collect())
+        Ok(rows.map_err(|cause| self.query(action, &cause))?.iter().map(values).collect())
     }
 
     fn prepare(&mut self, sql: &str) -> Result<Prepared, EngineError> {
-        let handle = self.conn.prep(sql).map_err(|cause| query("prepare a step", &cause))?;
+        let handle = self.conn.prep(sql).map_err(|cause| self.query("prepare a step", &cause))?;
         Ok(Prepared { handle, places: Vec::new() })
     }
 
@@ -91,7 +104,7 @@ impl Connection for MariadbConnection {
         let row: Option<Row> = self
             .conn
             .exec_first(&statement.handle, positional(parameters))
-            .map_err(|cause| query(action.to_string(), &cause))?;
+            .map_err(|cause| self.query(action.to_string(), &cause))?;
         let Some(row) = row else { return Ok(false) };
         answer.iter_mut().enumerate().for_each(|(at, number)| *number = whole(&row, at));
         Ok(true)
@@ -105,19 +118,22 @@ impl Connection for MariadbConnection {
     ) -> Result<Option<u64>, EngineError> {
         self.conn
             .exec_drop(&statement.handle, positional(parameters))
-            .map_err(|cause| query(action.to_string(), &cause))?;
+            .map_err(|cause| self.query(action.to_string(), &cause))?;
         Ok(Some(self.conn.affected_rows()))
     }
 
     fn prepare_theirs(&mut self, statement: &Statement, _: &[Range]) -> Result<Prepared, EngineError> {
         let sql = statement.text(|_| "?".to_owned());
-        let handle = self.conn.prep(sql).map_err(|cause| explain(statement, &advice(&cause)))?;
+        let handle =
+            self.conn.prep(sql).map_err(|cause| explain(self.product(), statement, &advice(&cause)))?;
         let places = statement.parameters();
         match usize::from(handle.num_params()) == places.len() {
             true => Ok(Prepared { handle, places }),
-            false => {
-                Err(explain(statement, "a '?' alone has no value: write :NAME, with its range in the head"))
-            }
+            false => Err(explain(
+                self.product(),
+                statement,
+                "a '?' alone has no value: write :NAME, with its range in the head",
+            )),
         }
     }
 
@@ -134,7 +150,8 @@ impl Connection for MariadbConnection {
             [] => Params::Empty,
             places => Params::Positional(places.iter().map(value).collect()),
         };
-        let fail = |cause: mysql::Error| explain(statement, &advice(&cause));
+        let product = self.product();
+        let fail = |cause: mysql::Error| explain(product, statement, &advice(&cause));
         let mut answer = self.conn.exec_iter(&prepared.handle, parameters).map_err(fail)?;
         // Explicitly: when it is dropped, the library reads what is left and hides an error in it.
         while let Some(rows) = answer.iter() {
@@ -142,7 +159,7 @@ impl Connection for MariadbConnection {
                 size.add_row(bytes(&row.map_err(fail)?)).map_err(|why| {
                     // The library reads an answer to its end before it does anything else.
                     self.server.cancel(id);
-                    explain(statement, &why)
+                    explain(product, statement, &why)
                 })?;
             }
         }
@@ -159,6 +176,7 @@ fn bytes(row: &Row) -> usize {
     (0..row.len()).map(bytes).sum()
 }
 
-fn explain(statement: &Statement, why: &str) -> EngineError {
-    failed(format!("execute line {}", statement.line), why)
+/// The error of a statement of the user.
+fn explain(product: &Product, statement: &Statement, why: &str) -> EngineError {
+    product.failed(format!("execute line {}", statement.line), why)
 }

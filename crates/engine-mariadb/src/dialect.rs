@@ -1,8 +1,7 @@
 //! MariaDB's SQL and facts, as data.
 
 use threadwise_engine_sql::{Dialect, Marks, SchemaSql};
-
-use crate::error::ENGINE;
+use threadwise_study::engine::Properties;
 
 /// Bytes of a page, InnoDB's default.
 pub(crate) const PAGE_BYTES: u64 = 16_384;
@@ -10,9 +9,14 @@ pub(crate) const PAGE_BYTES: u64 = 16_384;
 /// Bytes of a row in a page that random inserts have filled to about 70%.
 pub(crate) const ROW_BYTES: u64 = 270;
 
+/// A block is InnoDB's page.
+pub(crate) fn properties() -> Properties {
+    Properties { block_bytes: PAGE_BYTES, row_bytes: ROW_BYTES, ..Properties::default() }
+}
+
 /// MariaDB.
 pub(crate) const DIALECT: Dialect = Dialect {
-    engine: ENGINE,
+    engine: "mariadb",
     quotes: ["`", "`"],
     marks: Marks::Positional,
     call: "CALL {procedure}({arguments})",
@@ -41,6 +45,7 @@ pub(crate) const DIALECT: Dialect = Dialect {
     // With completion_type set, a server would otherwise chain another transaction to it, in which the session would be
     // parked, or close the connection.
     end: " AND NO CHAIN NO RELEASE",
+    databases: "SELECT SCHEMA_NAME FROM information_schema.SCHEMATA",
     schema: SchemaSql {
         noun: "database",
         option: "schema",
@@ -60,9 +65,8 @@ pub(crate) const DIALECT: Dialect = Dialect {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use threadwise_engine::workloads::insert::Insert;
     use threadwise_engine::workloads::logical_io::LogicalIo;
-    use threadwise_engine_sql::{Blocks, Names, Rows, insert_loop_sql, insert_step_sql, logical_io_loop_sql};
+    use threadwise_engine_sql::{Blocks, Names, logical_io_loop_sql};
     use threadwise_study::{OptionValue, Options};
 
     const NAMES: Names<'_> = Names { schema: "s", suffix: "_x", quotes: DIALECT.quotes };
@@ -93,21 +97,5 @@ mod tests {
             assert!(full.contains(there), "{there}: {full}");
         }
         assert!(!full.contains("{") && !full.contains("COMMIT AND CHAIN;\n            ELSE"), "{full}");
-    }
-
-    #[test]
-    fn the_loop_of_inserts_names_each_row_of_a_transaction() {
-        let options: Options = [
-            ("rows_per_tx".to_owned(), OptionValue::Integer(3)),
-            ("key".to_owned(), OptionValue::Text("random".into())),
-        ]
-        .into();
-        let spec = Insert::parse(&options, &[]).unwrap();
-        let sql = insert_loop_sql(&DIALECT, &Rows { names: NAMES, spec: &spec });
-        assert!(sql.contains("DECLARE k0, k1, k2 BIGINT") && sql.contains("k2 MOD 1000000007"), "{sql}");
-        assert!(sql.contains("next_key + 3") && sql.contains("LEFT(MD5(CONCAT(seed, next_key + 2)), 15)"));
-        assert!(!sql.contains('{') && !sql.contains("[["), "{sql}");
-        let (step, slots) = insert_step_sql(&DIALECT, &Rows { names: NAMES, spec: &spec });
-        assert_eq!((step.matches("SYSDATE(6)").count(), step.matches('?').count(), slots.len()), (3, 9, 9));
     }
 }

@@ -6,7 +6,6 @@ use std::path::Path;
 use threadwise_engine::EngineError;
 use threadwise_engine::servers::Thread;
 use threadwise_engine::workloads::insert::{Insert, Table};
-use threadwise_engine::workloads::transaction::Transaction;
 use threadwise_engine_sql::{
     Blocks, Connection, Dialect, Driver, Keys, Names, Objects, Opened, Rows, Spec, Work, fill,
     insert_template,
@@ -17,9 +16,9 @@ use crate::Server;
 use crate::connection::MariadbConnection;
 use crate::dialect::DIALECT;
 use crate::durability::check_durability;
-use crate::error::query;
 use crate::observe::MariadbObserver;
 use crate::options::Waits;
+use crate::product::Product;
 use crate::thread::locate;
 use crate::{blocks, transaction};
 
@@ -59,7 +58,7 @@ impl Driver for Database {
     type Observer = MariadbObserver;
 
     fn dialect(&self) -> &'static Dialect {
-        &DIALECT
+        &self.server.product().dialect
     }
 
     fn schema(&self) -> &str {
@@ -82,10 +81,11 @@ impl Driver for Database {
                 // Read committed takes no gap locks, by which updates of one table would block each other.
                 let isolation = if workload.shares_table() { "READ COMMITTED" } else { "REPEATABLE READ" };
                 for sql in [
-                    "SET optimizer_switch='mrr=off,rowid_filter=off'".to_owned(),
+                    format!("SET optimizer_switch='{}'", self.server.product().plain_plans),
                     format!("SET SESSION TRANSACTION ISOLATION LEVEL {isolation}"),
                 ] {
-                    conn.query_drop(sql).map_err(|cause| query("set up a session", &cause))?;
+                    conn.query_drop(sql)
+                        .map_err(|cause| self.server.product().query("set up a session", &cause))?;
                 }
                 conn
             }
@@ -102,7 +102,7 @@ impl Driver for Database {
         control: &mut MariadbConnection,
         workload: &Work,
     ) -> Result<(MariadbObserver, Vec<String>), EngineError> {
-        MariadbObserver::start(&mut control.conn, self.waits, workload)
+        MariadbObserver::start(control, self.waits, workload)
     }
 
     fn control_thread(&self, control: &mut MariadbConnection) -> Result<Result<Thread, String>, EngineError> {
@@ -131,7 +131,7 @@ impl Driver for Database {
         connection: &mut MariadbConnection,
         blocks: &Blocks<'_>,
     ) -> Result<Option<String>, EngineError> {
-        blocks::plan(&mut connection.conn, blocks).map(Some)
+        blocks::plan(connection, blocks).map(Some)
     }
 
     fn warm_blocks(
@@ -180,6 +180,10 @@ impl Driver for Database {
             Table::Durable => Ok(()),
             Table::Unlogged => self.fill_memory_table(control, rows),
         }
+    }
+
+    fn insert_procedures(&self, rows: &Rows<'_>) -> Vec<String> {
+        vec![rows_loop_sql(self.server.product(), rows)]
     }
 
     fn insert_note(&self, spec: &Insert) -> Option<String> {
@@ -231,14 +235,12 @@ impl Driver for Database {
             false => Ok(()),
         }
     }
+}
 
-    fn check_transaction(
-        &self,
-        connection: &mut MariadbConnection,
-        transaction: &Transaction,
-    ) -> Result<(), EngineError> {
-        transaction::check_names(&mut connection.conn, transaction)
-    }
+/// The loop of `insert` inside the server.
+fn rows_loop_sql(product: &Product, rows: &Rows<'_>) -> String {
+    let [digest, of_bits] = product.digest;
+    insert_template(rows).with("digest", digest).with("of_bits", of_bits).fill(product.dialect.rows_loop)
 }
 
 /// Bytes of the data of all sessions, with indexes and expected inserts, about.
@@ -259,5 +261,33 @@ pub(crate) fn data_bytes(workload: &Work, sessions: u32) -> u64 {
             spec.seed_rows * row_bytes * copies + inserted
         }
         Spec::Transaction(_) => 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::product::{MARIADB, MYSQL};
+    use threadwise_engine_sql::insert_step_sql;
+    use threadwise_study::{OptionValue, Options};
+
+    const NAMES: Names<'_> = Names { schema: "s", suffix: "_x", quotes: DIALECT.quotes };
+
+    #[test]
+    fn the_loop_of_inserts_names_each_row_of_a_transaction() {
+        let options: Options = [
+            ("rows_per_tx".to_owned(), OptionValue::Integer(3)),
+            ("key".to_owned(), OptionValue::Text("random".into())),
+        ]
+        .into();
+        let spec = Insert::parse(&options, &[]).unwrap();
+        let sql = rows_loop_sql(&MARIADB, &Rows { names: NAMES, spec: &spec });
+        assert!(sql.contains("DECLARE k0, k1, k2 BIGINT") && sql.contains("k2 MOD 1000000007"), "{sql}");
+        assert!(sql.contains("next_key + 3") && sql.contains("LEFT(MD5(CONCAT(seed, next_key + 2)), 15)"));
+        assert!(!sql.contains('{') && !sql.contains("[["), "{sql}");
+        let sql = rows_loop_sql(&MYSQL, &Rows { names: NAMES, spec: &spec });
+        assert!(sql.contains("LEFT(SHA2(CONCAT(seed, next_key + 2), 256), 15)"), "{sql}");
+        let (step, slots) = insert_step_sql(&DIALECT, &Rows { names: NAMES, spec: &spec });
+        assert_eq!((step.matches("SYSDATE(6)").count(), step.matches('?').count(), slots.len()), (3, 9, 9));
     }
 }

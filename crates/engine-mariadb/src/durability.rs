@@ -1,12 +1,10 @@
 //! When commits wait for the log.
 
-use mysql::prelude::Queryable;
 use threadwise_engine::workloads::insert::Durability;
 use threadwise_engine::{DELAYED_DURABILITY, DURABLE_COMMITS, EngineError, Point};
-use threadwise_engine_sql::Work;
+use threadwise_engine_sql::{Work, numbers};
 
 use crate::connection::MariadbConnection;
-use crate::error::{failed, query};
 
 /// The value of innodb_flush_log_at_trx_commit that a workload asks for.
 ///
@@ -25,46 +23,66 @@ pub(crate) fn flush_at_commit(workload: &Work) -> Option<u8> {
 /// Both, and what to do; or an error of the server.
 pub(crate) fn check_durability(control: &mut MariadbConnection, workload: &Work) -> Result<(), EngineError> {
     let Some(wanted) = flush_at_commit(workload) else { return Ok(()) };
-    let found = durability(&mut control.conn)?;
-    match has_durability(wanted, found) {
-        true => Ok(()),
-        false => Err(failed(
-            "check the durability of commits",
-            format!(
-                "the study asks for {FLUSH}={wanted} and your server has {found}; threadwise does not change it: set it \
-                 there, or measure with --set durability={}",
-                if wanted == 1 { "relaxed" } else { "full" }
-            ),
-        )),
+    let found = durability(control)?;
+    if found.is(wanted) {
+        return Ok(());
     }
+    let why = format!(
+        "the study asks for {FLUSH}={wanted} and your server has {found}; threadwise does not change it: set it there, \
+         or measure with --set durability={}",
+        if wanted == 1 { "relaxed" } else { "full" }
+    );
+    Err(control.product().failed("check the durability of commits", why))
 }
 
 /// The server's setting for when commits wait for the log (MariaDB Knowledge Base, "InnoDB System Variables").
 const FLUSH: &str = "innodb_flush_log_at_trx_commit";
 
-/// The server's value of that setting.
+/// When commits of a server wait for its logs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Found {
+    /// The value of [`FLUSH`].
+    flush: i64,
+    /// Whether each commit flushes the binary log, which is MySQL's default.
+    syncs_binlog: bool,
+}
+
+impl std::fmt::Display for Found {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{FLUSH}={}{}", self.flush, if self.syncs_binlog { ", sync_binlog=1" } else { "" })
+    }
+}
+
+impl Found {
+    /// Whether a server with these settings has the durability that a study needs. 2 writes the log and flushes it later:
+    /// relaxed, if not the cheapest form.
+    fn is(self, wanted: u8) -> bool {
+        match wanted {
+            1 => self.flush == 1,
+            _ => matches!(self.flush, 0 | 2) && !self.syncs_binlog,
+        }
+    }
+}
+
+/// The server's settings.
 ///
 /// # Errors
 /// An error of the server.
-pub(crate) fn durability(connection: &mut mysql::Conn) -> Result<u8, EngineError> {
-    let found = connection.query_first(format!("SELECT @@GLOBAL.{FLUSH}"));
-    Ok(found.map_err(|cause| query("read the durability of commits", &cause))?.unwrap_or_default())
-}
-
-/// Whether a server with this setting has the durability that a study needs. 2 writes the log and flushes it later:
-/// relaxed, if not the cheapest form.
-fn has_durability(wanted: u8, found: u8) -> bool {
-    matches!((wanted, found), (1, 1) | (0, 0 | 2))
+pub(crate) fn durability(control: &mut MariadbConnection) -> Result<Found, EngineError> {
+    let sql = format!("SELECT @@GLOBAL.{FLUSH}, @@GLOBAL.log_bin <> 0 AND @@GLOBAL.sync_binlog = 1");
+    let [flush, syncs] = numbers(control, "read the durability of commits", &sql)?;
+    Ok(Found { flush: flush.unwrap_or(0), syncs_binlog: syncs == Some(1) })
 }
 
 /// Each durability as a point: a server has one of them.
-pub(crate) fn durability_points(found: u8) -> Vec<Point> {
-    let point = |name: &str, wanted: u8, word: &str| match has_durability(wanted, found) {
-        true => Point::works(name, format!("{FLUSH}={found}")),
-        false => Point::lacks(
-            name,
-            format!("{FLUSH}={found}: SET GLOBAL {FLUSH}={wanted}, for inserts with durability={word}"),
-        ),
+pub(crate) fn durability_points(found: Found) -> Vec<Point> {
+    let point = |name: &str, wanted: u8, word: &str| match found.is(wanted) {
+        true => Point::works(name, found.to_string()),
+        false => {
+            let binlog = if wanted == 0 && found.syncs_binlog { ", sync_binlog=0" } else { "" };
+            let set = format!("SET GLOBAL {FLUSH}={wanted}{binlog}");
+            Point::lacks(name, format!("{found}: {set}, for inserts with durability={word}"))
+        }
     };
     vec![point(DURABLE_COMMITS, 1, "full"), point(DELAYED_DURABILITY, 0, "relaxed")]
 }
@@ -75,11 +93,19 @@ mod tests {
 
     #[test]
     fn a_server_has_one_durability_and_lacks_the_other() {
-        let works = |found: u8| durability_points(found).into_iter().map(|point| (point.name, point.works));
-        for (found, full) in [(1, true), (0, false), (2, false)] {
-            let expected = [(DURABLE_COMMITS.to_owned(), full), (DELAYED_DURABILITY.to_owned(), !full)];
-            assert_eq!(works(found).collect::<Vec<_>>(), expected, "{found}");
+        let found = |flush, syncs_binlog| Found { flush, syncs_binlog };
+        for (found, full, relaxed) in [
+            (found(1, false), true, false),
+            (found(0, false), false, true),
+            (found(2, false), false, true),
+            (found(1, true), true, false),
+            (found(2, true), false, false),
+        ] {
+            let points = durability_points(found).into_iter().map(|point| (point.name, point.works));
+            let expected = [(DURABLE_COMMITS.to_owned(), full), (DELAYED_DURABILITY.to_owned(), relaxed)];
+            assert_eq!(points.collect::<Vec<_>>(), expected, "{found}");
         }
-        assert!(durability_points(1)[1].says.contains("SET GLOBAL innodb_flush_log_at_trx_commit=0"));
+        let says = &durability_points(found(1, true))[1].says;
+        assert!(says.contains("SET GLOBAL innodb_flush_log_at_trx_commit=0, sync_binlog=0"), "{says}");
     }
 }

@@ -4,20 +4,6 @@
 //! contain a password, at most names and "using password: YES".
 
 use mysql::{DriverError, Error};
-use threadwise_engine::EngineError;
-
-/// Name of the engine.
-pub(crate) const ENGINE: &str = "mariadb";
-
-/// An error of this engine.
-pub(crate) fn failed(action: impl Into<String>, why: impl ToString) -> EngineError {
-    EngineError::Failed { engine: ENGINE.into(), action: action.into(), why: why.to_string() }
-}
-
-/// The error of a statement.
-pub(crate) fn query(action: impl Into<String>, cause: &Error) -> EngineError {
-    failed(action, advice(cause))
-}
 
 /// The cause, with what to do next if that is known.
 pub(crate) fn advice(cause: &Error) -> String {
@@ -57,7 +43,7 @@ fn hint(code: u16) -> Option<&'static str> {
         1021 | 1114 | 1041 => "no space is left: free some, or use less data",
         1040 | 1203 => "raise max_connections, or run fewer sessions",
         1044 | 1142 | 1143 | 1227 | 1370 => {
-            "the account lacks the right: GRANT it, or give another account (mariadb://user@host)"
+            "the account lacks the right: GRANT it, or give another account (user@host in the address)"
         }
         1290 | 1836 => "the server is read-only: connect to one that accepts writes",
         1205 => "another session holds the lock: end its transaction, or wait",
@@ -73,6 +59,7 @@ fn one_line(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::product::MARIADB;
 
     fn server(code: u16, message: &str) -> Error {
         Error::MySqlError(mysql::MySqlError { state: "HY000".into(), message: message.into(), code })
@@ -80,12 +67,12 @@ mod tests {
 
     #[test]
     fn errors_are_one_line_with_what_to_do() {
-        let full = query("load", &server(1114, "The table 'x'\n is full")).to_string();
+        let full = MARIADB.query("load", &server(1114, "The table 'x'\n is full")).to_string();
         assert_eq!(
             full,
             "mariadb could not load: The table 'x' is full (1114); no space is left: free some, or use less data"
         );
-        assert!(!query("read", &server(1064, "syntax")).to_string().contains(';'));
+        assert!(!MARIADB.query("read", &server(1064, "syntax")).to_string().contains(';'));
         let plugin = Error::DriverError(DriverError::UnknownAuthPlugin("unix_socket".into()));
         assert!(advice(&plugin).contains("'unix_socket'"));
         assert_eq!((code(&server(1045, "")), code(&plugin)), (Some(1045), None));

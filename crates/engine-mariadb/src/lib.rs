@@ -1,4 +1,5 @@
-//! The engine `mariadb`: MariaDB servers from 10.5 on, private to a study or the user's own.
+//! The engines `mariadb`: MariaDB servers from 10.5 on, private to a study or the user's own; and `mysql`: MySQL
+//! servers of the user from 8.0 on.
 //!
 //! Without the option `url` a private server is made from the installed programs: one for each run
 //! (`restart=run`), from a copy of a data directory that is made once, or one for the study
@@ -16,10 +17,13 @@ mod driver;
 mod durability;
 mod error;
 mod managed;
+mod mysql;
 mod observe;
 mod options;
 mod place;
 mod private;
+mod product;
+mod theirs;
 mod thread;
 mod transaction;
 
@@ -29,23 +33,21 @@ use threadwise_engine::servers::{self, Home, Process, StudyServer, TreatmentServ
 use threadwise_engine::{
     Address, Engine, EngineError, Keeper, KnownBy, LoadRequest, Loaded, Point, Running, StartRequest,
 };
-use threadwise_engine_sql::{self as sql, Connection, Driver, KeptSchema, Spec, Started, Treatment, Work};
+use threadwise_engine_sql::{self as sql, Connection, Driver, Started, Treatment, Work};
 use threadwise_process::room::server_memory_bytes;
 use threadwise_study::engine::Properties;
 use threadwise_study::{Note, Options, Workload};
 
 pub use connect::Server;
-use connect::{Target, target};
-use dialect::{DIALECT, ROW_BYTES};
+use connect::Target;
 use driver::{Database, data_bytes};
-use durability::{durability, durability_points, flush_at_commit};
+use durability::flush_at_commit;
 use managed::{Programs, Setup};
-use options::{External, Managed, Restart, SCHEMA, Waits, Which};
+pub use mysql::Mysql;
+use options::{ENVIRONMENT, Managed, Restart, SCHEMA, WORKLOADS, Waits, Which, workload as parse};
 use place::Placing;
 pub use private::{PrivateOptions, PrivateServer};
-
-/// Workloads of this engine.
-const WORKLOADS: &[Workload] = &[Workload::LogicalIo, Workload::Insert, Workload::Transaction];
+use product::MARIADB;
 
 /// The engine.
 #[derive(Debug, Clone, Copy)]
@@ -53,13 +55,13 @@ pub struct Mariadb;
 
 impl Engine for Mariadb {
     fn name(&self) -> &'static str {
-        error::ENGINE
+        MARIADB.engine()
     }
 
     fn version(&self, engine_options: &Options) -> Result<String, EngineError> {
         match options::parse(engine_options)? {
             Which::Managed(managed) => Ok(Programs::find(managed.bin.as_deref())?.version_text),
-            Which::External(external) => Ok(find(&external)?.0.version_text().to_owned()),
+            Which::External(external) => theirs::version(&MARIADB, &external),
         }
     }
 
@@ -71,70 +73,50 @@ impl Engine for Mariadb {
         WORKLOADS
     }
 
-    /// A block is InnoDB's page.
     fn properties(&self) -> Properties {
-        Properties { block_bytes: DIALECT.block_bytes, row_bytes: ROW_BYTES, ..Properties::default() }
+        dialect::properties()
     }
 
     fn known_by(&self) -> KnownBy {
         KnownBy {
-            other_names: &["mysql", "mysqld", "mariadbd", "innodb"],
-            address: Some(Address { schemes: &["mariadb", "mysql"], password: Ok("MYSQL_PWD or ~/.my.cnf") }),
+            other_names: &["mariadbd", "innodb"],
+            address: Some(Address { schemes: &["mariadb"], password: Ok("MYSQL_PWD or ~/.my.cnf") }),
             servers: &["mysqld", "mariadbd"],
             started: &["mariadbd", "mysqld"],
         }
     }
 
     fn environment(&self) -> &'static [&'static str] {
-        &["MYSQL", "MARIADB"]
+        ENVIRONMENT
     }
 
     fn check(&self, request: &LoadRequest) -> Result<(), EngineError> {
-        if request.workload == Workload::Transaction {
-            return transaction::parse(request).map(drop);
-        }
-        parse(request)?;
         match options::parse(&request.engine_options)? {
-            // A password in the URL is refused before anything is done.
-            Which::External(external) => target(&external.url).map(drop),
-            Which::Managed(_) => Ok(()),
+            Which::External(external) => theirs::check(&MARIADB, request, &external),
+            Which::Managed(_) if request.workload == Workload::Transaction => {
+                transaction::parse(&MARIADB, request).map(drop)
+            }
+            Which::Managed(_) => parse(&MARIADB, request).map(drop),
         }
     }
 
     fn limits(&self, engine_options: &Options) -> Result<Vec<Limit>, EngineError> {
         match options::parse(engine_options)? {
             Which::Managed(_) => Ok(Vec::new()),
-            Which::External(external) => {
-                let server = find(&external)?.0;
-                let mut connection = connection::MariadbConnection { conn: server.connect()?, server };
-                let rows = connection.rows("count its connections", include_str!("sql/limits.sql"), &[])?;
-                Ok(sql::limits(&rows))
-            }
+            Which::External(external) => theirs::limits(&MARIADB, &external),
         }
     }
 
     fn points(&self, engine_options: &Options) -> Result<Vec<Point>, EngineError> {
         match options::parse(engine_options)? {
             Which::Managed(_) => Ok(Vec::new()),
-            Which::External(external) => {
-                let flush = durability(&mut find(&external)?.0.connect()?)?;
-                Ok(durability_points(flush))
-            }
+            Which::External(external) => theirs::points(&MARIADB, &external),
         }
     }
 
     fn keep(&self, request: &LoadRequest, connections: u32) -> Result<Option<Box<dyn Keeper>>, EngineError> {
         match options::parse(&request.engine_options)? {
-            // It makes nothing that would have to be dropped.
-            _ if request.workload == Workload::Transaction => Ok(None),
-            Which::External(external) => {
-                let (server, _) = find(&external)?;
-                Ok(Some(Box::new(KeptSchema::make(Database {
-                    server,
-                    waits: external.waits,
-                    is_theirs: true,
-                })?)))
-            }
+            Which::External(external) => theirs::keep(&MARIADB, request, &external),
             Which::Managed(managed) if managed.restart == Restart::Study => {
                 Ok(Some(Box::new(start_for_study(request, &managed, connections)?)))
             }
@@ -143,90 +125,42 @@ impl Engine for Mariadb {
     }
 
     fn load(&self, request: &LoadRequest) -> Result<Loaded, EngineError> {
-        if request.workload == Workload::Transaction {
-            let (transaction, external) = transaction::parse(request)?;
-            let database = theirs(&external)?.0;
-            let mut control = database.connect("load")?;
-            return sql::load(&database, &mut control, &Work::transaction(transaction), request, "");
-        }
-        let workload = parse(request)?;
-        let database = match options::parse(&request.engine_options)? {
-            Which::Managed(managed) if managed.restart == Restart::Run => {
-                return load_template(request, &managed, &workload);
-            }
-            Which::Managed(managed) => study_server(&request.data_dir, managed.waits)?,
-            Which::External(external) => theirs(&external)?.0,
+        let managed = match options::parse(&request.engine_options)? {
+            Which::External(external) => return theirs::load(&MARIADB, request, &external),
+            Which::Managed(managed) => managed,
         };
+        let workload = parse(&MARIADB, request)?;
+        if managed.restart == Restart::Run {
+            return load_template(request, &managed, &workload);
+        }
+        let database = study_server(&request.data_dir, managed.waits)?;
         let suffix = servers::suffix(request, workload.changes_data());
         sql::load_shared(&database, &mut database.connect("load")?, &workload, request, &suffix)
     }
 
     fn start(&self, request: &StartRequest) -> Result<Box<dyn Running>, EngineError> {
         let load = &request.load;
-        if load.workload == Workload::Transaction {
-            let (transaction, external) = transaction::parse(load)?;
-            return start_theirs(request, &external, Work::transaction(transaction), "");
+        let managed = match options::parse(&load.engine_options)? {
+            Which::External(external) => return theirs::start(&MARIADB, request, &external),
+            Which::Managed(managed) => managed,
+        };
+        let workload = parse(&MARIADB, load)?;
+        if managed.restart == Restart::Run {
+            return start_copy(request, &managed, workload);
         }
-        let workload = parse(load)?;
         let suffix = servers::suffix(load, workload.changes_data());
-        match options::parse(&load.engine_options)? {
-            Which::Managed(managed) if managed.restart == Restart::Run => {
-                start_copy(request, &managed, workload)
-            }
-            Which::Managed(managed) => {
-                let database = study_server(&load.data_dir, managed.waits)?;
-                let notes = vec![Note::memory_placed_earlier("one server for the study (restart=study)")];
-                let flush = Some(flush_at_commit(&workload).unwrap_or(1));
-                let placing = Placing::new(None, false, request, flush, notes);
-                let treatment = Treatment::start(database, workload, load, &suffix, false)?;
-                Ok(Box::new(Started { sessions: treatment, host: placing }))
-            }
-            Which::External(external) => start_theirs(request, &external, workload, &suffix),
-        }
+        let database = study_server(&load.data_dir, managed.waits)?;
+        let notes = vec![Note::memory_placed_earlier("one server for the study (restart=study)")];
+        let flush = Some(flush_at_commit(&workload).unwrap_or(1));
+        let placing = Placing::new(None, false, request, flush, notes);
+        let treatment = Treatment::start(database, workload, load, &suffix, false)?;
+        Ok(Box::new(Started { sessions: treatment, host: placing }))
     }
-}
-
-/// Reads and checks a request's options of the workload.
-fn parse(request: &LoadRequest) -> Result<Work, EngineError> {
-    let workload = Work::parse(error::ENGINE, request, WORKLOADS, &[])?;
-    if let Spec::Insert(spec) = &workload.spec {
-        spec.no_single_batch(error::ENGINE)?;
-    }
-    Ok(workload)
-}
-
-/// The user's server, and notes about how it was found.
-///
-/// # Errors
-/// No answer, or a refused login.
-fn find(external: &External) -> Result<(Server, Vec<String>), EngineError> {
-    let target = target(&external.url)?;
-    let notes = target.notes.clone();
-    Ok((Server::find(target, &external.schema)?, notes))
-}
-
-fn theirs(external: &External) -> Result<(Database, Vec<String>), EngineError> {
-    let (server, notes) = find(external)?;
-    Ok((Database { server, waits: external.waits, is_theirs: true }, notes))
-}
-
-/// A treatment in the user's server.
-fn start_theirs(
-    request: &StartRequest,
-    external: &External,
-    workload: Work,
-    suffix: &str,
-) -> Result<Box<dyn Running>, EngineError> {
-    let (database, notes) = theirs(external)?;
-    let earlier = Note::memory_placed_earlier("the server is yours and ran before the study");
-    let notes = notes.into_iter().map(Note::from).chain([earlier]).collect();
-    let treatment = Treatment::start(database, workload, &request.load, suffix, false)?;
-    Ok(Box::new(Started { sessions: treatment, host: Placing::new(None, true, request, None, notes) }))
 }
 
 /// The template is shared by treatments with the same data, also if they change their copy.
 fn template_home(load: &LoadRequest) -> Home {
-    Home::new(error::ENGINE, &load.data_dir, "template", &identity(load))
+    Home::new(MARIADB.engine(), &load.data_dir, "template", &identity(load))
 }
 
 /// Makes the data directory that runs are copied from, or finds it.
@@ -246,11 +180,11 @@ fn load_template(request: &LoadRequest, managed: &Managed, workload: &Work) -> R
 }
 
 fn study_home(data_dir: &Path) -> Home {
-    Home::new(error::ENGINE, data_dir, "study", "")
+    Home::new(MARIADB.engine(), data_dir, "study", "")
 }
 
 fn study_server(data_dir: &Path, waits: Waits) -> Result<Database, EngineError> {
-    let server = Server::find(Target::own(managed::socket(&study_home(data_dir))), SCHEMA)?;
+    let server = Server::find(&MARIADB, Target::own(managed::socket(&study_home(data_dir))), SCHEMA)?;
     Ok(Database { server, waits, is_theirs: false })
 }
 
@@ -262,7 +196,7 @@ fn start_for_study(
     managed: &Managed,
     connections: u32,
 ) -> Result<StudyServer<Setup>, EngineError> {
-    let workload = parse(request)?;
+    let workload = parse(&MARIADB, request)?;
     let data_bytes =
         (16 * data_bytes(&workload, request.sessions)).min(server_memory_bytes(Path::new("/")) / 3);
     let setup = Setup::find(managed, data_bytes, connections.max(request.sessions), 1)?;
@@ -285,7 +219,7 @@ fn start_copy(
     let flush = flush_at_commit(&workload).unwrap_or(1);
     let setup = Setup::find(managed, data_bytes(&workload, load.sessions), load.sessions, flush)?;
     let identity = format!("{} {}", identity(load), load.treatment);
-    let home = Home::new(error::ENGINE, &load.data_dir, "run", &identity);
+    let home = Home::new(MARIADB.engine(), &load.data_dir, "run", &identity);
     let ours = TreatmentServer::start(&setup, &template_home(load), &home, workload.changes_data())?;
     let server = ours.process.server().clone();
     let database = Database { server, waits: managed.waits, is_theirs: false };

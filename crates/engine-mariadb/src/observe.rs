@@ -9,8 +9,8 @@
 //! PSI_stage_info, of 10.11); and performance-schema-events_waits_current-table (a row whose END_EVENT_ID is NULL is
 //! under way).
 
+use mysql::Row;
 use mysql::prelude::Queryable;
-use mysql::{Conn, Row};
 use threadwise_engine::EngineError;
 use threadwise_engine::workloads::options::Loop;
 use threadwise_engine_sql::{Observer, Work, increments};
@@ -18,7 +18,6 @@ use threadwise_study::Counters;
 
 use crate::connection::MariadbConnection;
 use crate::durability::flush_at_commit;
-use crate::error::query;
 use crate::options::Waits;
 
 /// Status variable, and the name of its counter: the server's word with the unit last.
@@ -85,7 +84,7 @@ impl MariadbObserver {
     /// # Errors
     /// An error of the server.
     pub(crate) fn start(
-        control: &mut Conn,
+        control: &mut MariadbConnection,
         wanted: Waits,
         workload: &Work,
     ) -> Result<(Self, Vec<String>), EngineError> {
@@ -97,9 +96,9 @@ impl MariadbObserver {
     }
 
     /// All counters, with the waits of latches, which need a separate statement and the right PROCESS.
-    fn all(control: &mut Conn) -> Result<Counters, EngineError> {
+    fn all(control: &mut MariadbConnection) -> Result<Counters, EngineError> {
         let mut all = counters(control)?;
-        if let Ok(rows) = control.query::<(String, String, String), _>("SHOW ENGINE INNODB MUTEX") {
+        if let Ok(rows) = control.conn.query::<(String, String, String), _>("SHOW ENGINE INNODB MUTEX") {
             all.insert(LATCH_WAITS.to_owned(), latch_waits(&rows));
         }
         Ok(all)
@@ -108,12 +107,12 @@ impl MariadbObserver {
 
 impl Observer<MariadbConnection> for MariadbObserver {
     fn begin(&mut self, control: &mut MariadbConnection) -> Result<(), EngineError> {
-        self.before = Self::all(&mut control.conn)?;
+        self.before = Self::all(control)?;
         Ok(())
     }
 
     fn end(&mut self, control: &mut MariadbConnection) -> Result<Counters, EngineError> {
-        Ok(increments(&self.before, &Self::all(&mut control.conn)?))
+        Ok(increments(&self.before, &Self::all(control)?))
     }
 
     fn waits(
@@ -122,8 +121,11 @@ impl Observer<MariadbConnection> for MariadbObserver {
         sessions: &[i64],
     ) -> Result<Option<Vec<String>>, EngineError> {
         let Some(sql) = statement(self.look.source, sessions) else { return Ok(None) };
-        let rows: Vec<Row> =
-            control.conn.query(&sql).map_err(|cause| query("sample the waits of sessions", &cause))?;
+        let product = control.product();
+        let rows: Vec<Row> = control
+            .conn
+            .query(&sql)
+            .map_err(|cause| product.query("sample the waits of sessions", &cause))?;
         let seen = rows.iter().filter_map(seen).filter(|(id, ..)| sessions.contains(id));
         Ok(Some(seen.filter_map(|(_, command, wait)| name(self.look, &command, wait.as_deref())).collect()))
     }
@@ -133,13 +135,15 @@ impl Observer<MariadbConnection> for MariadbObserver {
 ///
 /// # Errors
 /// An error of the server.
-pub(crate) fn counters(control: &mut Conn) -> Result<Counters, EngineError> {
+pub(crate) fn counters(control: &mut MariadbConnection) -> Result<Counters, EngineError> {
+    let product = control.product();
     let status: Vec<(String, String)> = control
+        .conn
         .query(
             "SHOW GLOBAL STATUS WHERE Variable_name LIKE 'Innodb\\_%' OR Variable_name IN ('Table_locks_waited', \
              'Handler_commit')",
         )
-        .map_err(|cause| query("read the server's counters", &cause))?;
+        .map_err(|cause| product.query("read the server's counters", &cause))?;
     Ok(parse(&status))
 }
 
@@ -170,11 +174,12 @@ fn latch_waits(rows: &[(String, String, String)]) -> u64 {
 }
 
 /// The requested source if this server has it, else the states; with the note for it.
-fn source(control: &mut Conn, wanted: Waits) -> (Waits, Option<&'static str>) {
+fn source(control: &mut MariadbConnection, wanted: Waits) -> (Waits, Option<&'static str>) {
     if wanted != Waits::Instruments {
         return (wanted, None);
     }
     let enabled: Option<u64> = control
+        .conn
         .query_first(
             "SELECT (SELECT COUNT(*) FROM performance_schema.setup_consumers WHERE ENABLED = 'YES' AND \
              NAME IN ('events_waits_current', 'global_instrumentation', 'thread_instrumentation')) DIV 3 * \
@@ -234,7 +239,8 @@ fn name(look: Look, command: &str, wait: Option<&str>) -> Option<String> {
 /// `Unlocking tables`, …) are steps of a statement that are work.
 fn is_wait(state: &str, flushes: bool) -> bool {
     match state {
-        "Commit" | "Commit_implicit" => flushes,
+        // MySQL from 8.0 on has the third.
+        "Commit" | "Commit_implicit" | "waiting for handler commit" => flushes,
         "User lock" | "User sleep" => true,
         other => other.starts_with("Waiting"),
     }

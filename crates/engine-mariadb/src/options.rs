@@ -1,9 +1,18 @@
 //! The engine's options: the server, and how it is set up.
 
 use std::path::PathBuf;
-use threadwise_engine::EngineError;
 use threadwise_engine::workloads::options::{only, refuse, word};
-use threadwise_study::{OptionValue, Options};
+use threadwise_engine::{EngineError, LoadRequest};
+use threadwise_engine_sql::{Spec, Work};
+use threadwise_study::{OptionValue, Options, Workload};
+
+use crate::product::Product;
+
+/// Workloads of both engines.
+pub(crate) const WORKLOADS: &[Workload] = &[Workload::LogicalIo, Workload::Insert, Workload::Transaction];
+
+/// Beginnings of the names of variables that clients read.
+pub(crate) const ENVIRONMENT: &[&str] = &["MYSQL", "MARIADB"];
 
 /// Threadwise's database, unless the user gives another name.
 pub(crate) const SCHEMA: &str = "threadwise";
@@ -155,6 +164,18 @@ fn text(options: &Options, name: &str) -> Result<Option<String>, EngineError> {
         Some(OptionValue::Text(text)) => Ok(Some(text.clone())),
         Some(other) => Err(refuse(name, format!("'{other}' is not text"))),
     }
+}
+
+/// Reads and checks a request's options of the workload, but for `transaction`.
+///
+/// # Errors
+/// The first option that is impossible.
+pub(crate) fn workload(product: &Product, request: &LoadRequest) -> Result<Work, EngineError> {
+    let workload = Work::parse(product.engine(), request, WORKLOADS, &[])?;
+    if let Spec::Insert(spec) = &workload.spec {
+        spec.no_single_batch(product.engine())?;
+    }
+    Ok(workload)
 }
 
 #[cfg(test)]

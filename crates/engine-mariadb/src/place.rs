@@ -6,7 +6,6 @@
 //! choose which thread writes the redo log: the session that commits does (log0log, `log_write_up_to`), for
 //! all that wait with it.
 
-use mysql::Conn;
 use mysql::prelude::Queryable;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -18,7 +17,6 @@ use threadwise_machine::CpuSet;
 use threadwise_study::Note;
 
 use crate::connection::MariadbConnection;
-use crate::error::{failed, query};
 use crate::managed::Setup;
 
 /// Threads found by the last look: all threads of the server's process, those of connections too.
@@ -41,18 +39,24 @@ fn threads(pid: u32) -> BTreeSet<u32> {
 }
 
 /// Removes the threads of connections from an earlier list.
-fn without_connections(control: &mut Conn, threads: &BTreeSet<u32>) -> Result<Vec<u32>, EngineError> {
+fn without_connections(
+    control: &mut MariadbConnection,
+    threads: &BTreeSet<u32>,
+) -> Result<Vec<u32>, EngineError> {
     // After the list: if a thread started in between, it is a connection's and is removed here.
+    let product = control.product();
     let connections: Vec<u32> = control
-        .query("SELECT TID FROM information_schema.PROCESSLIST WHERE COMMAND <> 'Daemon'")
-        .map_err(|cause| query("list the server's threads", &cause))?;
+        .conn
+        .query(product.connections)
+        .map_err(|cause| product.query("list the server's threads", &cause))?;
     Ok(threads.iter().copied().filter(|tid| !connections.contains(tid)).collect())
 }
 
 /// Names from the performance schema; none if it is off.
-fn names(control: &mut Conn) -> BTreeMap<u32, String> {
-    let rows: mysql::Result<Vec<(Option<u32>, String)>> =
-        control.query("SELECT THREAD_OS_ID, NAME FROM performance_schema.threads WHERE TYPE = 'BACKGROUND'");
+fn names(control: &mut MariadbConnection) -> BTreeMap<u32, String> {
+    let rows: mysql::Result<Vec<(Option<u32>, String)>> = control
+        .conn
+        .query("SELECT THREAD_OS_ID, NAME FROM performance_schema.threads WHERE TYPE = 'BACKGROUND'");
     let short = |name: String| {
         let last = name.rsplit('/').next().unwrap_or_default();
         last.strip_suffix("_thread").unwrap_or(last).to_owned()
@@ -104,14 +108,14 @@ impl Placing {
     }
 
     /// Why the server's threads are not bound, although they are within reach.
-    fn refusal(&self, control: &mut Conn, threads: &Threads) -> Option<String> {
+    fn refusal(&self, control: &mut MariadbConnection, threads: &Threads) -> Option<String> {
         if !self.is_theirs {
             return None;
         }
         if let Some(Err(why)) = threads.control.map(|thread| self.rights.may_bind(thread)) {
             return Some(why);
         }
-        let sees_all: mysql::Result<Option<u64>> = control.query_first(
+        let sees_all: mysql::Result<Option<u64>> = control.conn.query_first(
             "SELECT COUNT(*) FROM information_schema.USER_PRIVILEGES WHERE PRIVILEGE_TYPE = 'PROCESS'",
         );
         match sees_all {
@@ -128,17 +132,21 @@ impl Placing {
 
     /// Binds the sessions' threads, the control connection's, and all service threads. Shared service threads are
     /// listed without logical CPUs and not bound, since they are placed before each slice.
-    fn bind_all(&self, control: &mut Conn, threads: &Threads) -> Result<Vec<Placed>, EngineError> {
+    fn bind_all(
+        &self,
+        control: &mut MariadbConnection,
+        threads: &Threads,
+    ) -> Result<Vec<Placed>, EngineError> {
         let mut placed = Vec::new();
         for (number, thread) in &threads.sessions {
             let cpus = self.sessions.get(*number as usize).unwrap_or(&self.service);
             let bound = self.rights.bind(*thread, cpus);
-            bound.map_err(|cause| failed(format!("place session {number}"), cause))?;
+            bound.map_err(|cause| control.product().failed(format!("place session {number}"), cause))?;
             placed.push(entry(format!("session {number}"), *thread, cpus));
         }
         let Some(control_thread) = threads.control else { return Ok(placed) };
         let bound = self.rights.bind(control_thread, &self.service);
-        bound.map_err(|cause| failed("place the control connection", cause))?;
+        bound.map_err(|cause| control.product().failed("place the control connection", cause))?;
         placed.push(entry("control connection".into(), control_thread, &self.service));
         let mut known = Known::nothing(control_thread.0);
         // Workers of other treatments begin at the same time, and would move shared threads before they are read back.
@@ -158,12 +166,16 @@ impl Placing {
     }
 
     /// Finds the service threads, and binds those that are not in their place; gives all.
-    fn bind_service(&self, control: &mut Conn, known: &mut Known) -> Result<Vec<u32>, EngineError> {
+    fn bind_service(
+        &self,
+        control: &mut MariadbConnection,
+        known: &mut Known,
+    ) -> Result<Vec<u32>, EngineError> {
         let service = service_threads(control, known)?;
         let pid = known.pid;
         let threads: Vec<Thread> = service.iter().map(|tid| (pid, *tid)).collect();
         let bound = self.rights.bind_living(&threads, &self.service);
-        bound.map_err(|cause| failed("place the server's threads", cause))?;
+        bound.map_err(|cause| control.product().failed("place the server's threads", cause))?;
         Ok(service)
     }
 }
@@ -176,8 +188,8 @@ impl Host<MariadbConnection> for Placing {
     ) -> Result<Standing, EngineError> {
         let mut notes = self.notes.clone();
         let placed = match &threads {
-            Ok(threads) => match self.refusal(&mut control.conn, threads) {
-                None => self.bind_all(&mut control.conn, threads)?,
+            Ok(threads) => match self.refusal(control, threads) {
+                None => self.bind_all(control, threads)?,
                 Some(why) => {
                     notes.push(Note::not_pinned(why));
                     Vec::new()
@@ -200,7 +212,7 @@ impl Host<MariadbConnection> for Placing {
         if let Some(known) = self.known().as_mut()
             && (self.is_shared || !threads(known.pid).is_subset(&known.threads))
         {
-            self.bind_service(&mut control.conn, known)?;
+            self.bind_service(control, known)?;
         }
         match self.flush_at_commit {
             Some(value) => control.run(
@@ -218,7 +230,7 @@ impl Host<MariadbConnection> for Placing {
 }
 
 /// The current service threads.
-fn service_threads(control: &mut Conn, known: &mut Known) -> Result<Vec<u32>, EngineError> {
+fn service_threads(control: &mut MariadbConnection, known: &mut Known) -> Result<Vec<u32>, EngineError> {
     known.threads = threads(known.pid);
     without_connections(control, &known.threads)
 }

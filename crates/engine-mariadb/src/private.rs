@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use threadwise_engine::EngineError;
 use threadwise_engine::servers::{Ending, Home, Process};
 
-use crate::error::ENGINE;
 use crate::managed::{self, Setup};
 use crate::options::{Managed, Restart, Waits};
+use crate::product::MARIADB;
 
 /// Parameters of the server.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,7 +30,7 @@ impl PrivateOptions {
     }
 
     fn home(&self) -> Home {
-        Home::new(ENGINE, &self.folder, "list", "")
+        Home::new(MARIADB.engine(), &self.folder, "list", "")
     }
 }
 

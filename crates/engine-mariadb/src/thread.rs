@@ -3,7 +3,7 @@
 //! Source: information_schema.PROCESSLIST.TID is the kernel's thread number
 //! (mariadb.com/kb/en/information-schema-processlist-table). The number alone proves nothing: the
 //! server may run on another machine or in another PID namespace, where it belongs to another thread. So the
-//! thread must be one of a MariaDB server, and must use CPU time when a query asks for it.
+//! thread must be one of such a server, and must use CPU time when a query asks for it.
 
 use mysql::Conn;
 use mysql::prelude::Queryable;
@@ -13,7 +13,6 @@ use threadwise_engine_sql::Usage;
 use threadwise_process::proc;
 
 use crate::Server;
-use crate::error::query;
 
 /// CPU time that the proof needs, nanoseconds: the query uses several times that.
 const PROOF_NS: u64 = 1_000_000;
@@ -26,9 +25,9 @@ pub(crate) fn locate(connection: &mut Conn, server: &Server) -> Result<Result<Th
     if !server.near() {
         return Ok(Err(format!("it runs on another machine ({})", server.place())));
     }
-    let action = "find the thread of a session";
+    let (action, product) = ("find the thread of a session", server.product());
     let handling: Option<String> =
-        connection.query_first("SELECT @@thread_handling").map_err(|cause| query(action, &cause))?;
+        connection.query_first("SELECT @@thread_handling").map_err(|cause| product.query(action, &cause))?;
     if handling.as_deref() != Some("one-thread-per-connection") {
         let why = format!(
             "its sessions have no threads of their own (thread_handling={})",
@@ -36,14 +35,13 @@ pub(crate) fn locate(connection: &mut Conn, server: &Server) -> Result<Result<Th
         );
         return Ok(Err(why));
     }
-    let tid: Option<u32> = connection
-        .query_first("SELECT TID FROM information_schema.PROCESSLIST WHERE ID = CONNECTION_ID()")
-        .map_err(|cause| query(action, &cause))?;
+    let tid: Option<u32> =
+        connection.query_first(product.own_thread).map_err(|cause| product.query(action, &cause))?;
     let elsewhere = || Ok(Err("it runs on another machine or in another PID namespace".to_owned()));
     let Some(thread) = tid.and_then(process_of) else { return elsewhere() };
     let before = Usage::of_thread(Some(thread));
-    let question = "SELECT BENCHMARK(20000, MD5(RAND()))";
-    connection.query_drop(question).map_err(|cause| query(action, &cause))?;
+    let question = "SELECT BENCHMARK(20000, SHA2(RAND(), 256))";
+    connection.query_drop(question).map_err(|cause| product.query(action, &cause))?;
     if Usage::of_thread(Some(thread)).cpu_ns < before.cpu_ns + PROOF_NS {
         return elsewhere();
     }

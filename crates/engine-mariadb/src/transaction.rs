@@ -1,4 +1,4 @@
-//! `transaction` on MariaDB: the user's prepared statements on the user's server, in separate transactions.
+//! `transaction` on MariaDB and MySQL: the user's prepared statements on the user's server, in separate transactions.
 //!
 //! A session has the settings of the user's own clients. Nothing is made in the server, so nothing has to be dropped.
 //!
@@ -15,12 +15,11 @@ use threadwise_engine::workloads::options::refuse;
 use threadwise_engine::workloads::transaction::{Quoting, Transaction, needs_users_data};
 use threadwise_engine::{EngineError, LoadRequest};
 use threadwise_engine_sql::some_sessions;
-use threadwise_study::transaction::SQL;
 
 use crate::Server;
 use crate::connect::target;
-use crate::error::{failed, query};
-use crate::options::{External, Which};
+use crate::options::Which;
+use crate::product::Product;
 
 /// MariaDB's quoting.
 const QUOTING: Quoting = Quoting {
@@ -35,26 +34,27 @@ const QUOTING: Quoting = Quoting {
 /// Functions whose effect outlives a ROLLBACK.
 const OUTLIVE_ROLLBACK: &str = include_str!("outlive_rollback.txt");
 
-/// How to name the user's server.
-const HOW: &str = "give the address of your server with its database, --engine mariadb://USER@HOST/DATABASE";
-
 /// Reads and checks the options of a request, and those of the server.
 ///
 /// # Errors
 /// The first option that is impossible.
-pub(crate) fn parse(request: &LoadRequest) -> Result<(Transaction, External), EngineError> {
+pub(crate) fn parse(product: &Product, request: &LoadRequest) -> Result<Transaction, EngineError> {
     some_sessions(request)?;
+    let how = format!(
+        "give the address of your server with its database, --engine {}://USER@HOST/DATABASE",
+        product.engine()
+    );
     let transaction = Transaction::parse(&request.options, QUOTING, OUTLIVE_ROLLBACK)?;
     let Which::External(external) = crate::options::parse(&request.engine_options)? else {
-        return needs_users_data(HOW);
+        return needs_users_data(&how);
     };
     if request.engine_options.contains_key("schema") {
         return Err(refuse("schema", "nothing is made in your server; leave it out".into()));
     }
     match target(&external.url)?.database {
         // Checked before a server is asked: two names that differ are a mistake.
-        Some(database) => transaction.expect_database(&database).map(|()| (transaction, external)),
-        None => Err(refuse("url", format!("it names no database: {HOW}"))),
+        Some(database) => transaction.expect_database(&database).map(|()| transaction),
+        None => Err(refuse("url", format!("it names no database: {how}"))),
     }
 }
 
@@ -64,14 +64,14 @@ pub(crate) fn parse(request: &LoadRequest) -> Result<(Transaction, External), En
 /// It is in another one; or a backslash means something else there.
 pub(crate) fn connect(server: &Server, transaction: &Transaction) -> Result<Conn, EngineError> {
     let mut connection = server.connect_as_client(transaction.statements.len())?;
-    let action = "ask for the name of the database";
+    let (action, product) = ("ask for the name of the database", server.product());
     let asked: Option<(String, String)> = connection
         .query_first("SELECT DATABASE(), @@SESSION.sql_mode")
-        .map_err(|cause| query(action, &cause))?;
-    let (database, sql_mode) = asked.ok_or_else(|| failed(action, "it returned none"))?;
+        .map_err(|cause| product.query(action, &cause))?;
+    let (database, sql_mode) = asked.ok_or_else(|| product.failed(action, "it returned none"))?;
     transaction.expect_database(&database)?;
     match backslash(transaction, &sql_mode) {
-        Some(why) => Err(failed("parse the statements as the server does", why)),
+        Some(why) => Err(product.failed("parse the statements as the server does", why)),
         None => Ok(connection),
     }
 }
@@ -89,50 +89,10 @@ fn backslash(transaction: &Transaction, sql_mode: &str) -> Option<String> {
     ))
 }
 
-/// Refuses statements that may write and that name another database of this server: only the named database may be
-/// written to, and a full name reaches everything that the account may write to.
-///
-/// MariaDB does not tell which table a statement writes to before it is executed. So a name of another database before
-/// a dot is refused in any place; in a string or a comment the user can avoid it.
-///
-/// # Errors
-/// The first name, with the line of its statement; or an error of the server.
-pub(crate) fn check_names(connection: &mut Conn, transaction: &Transaction) -> Result<(), EngineError> {
-    let Some(named) = &transaction.may_write else { return Ok(()) };
-    let all: Vec<String> = connection
-        .query("SELECT SCHEMA_NAME FROM information_schema.SCHEMATA")
-        .map_err(|cause| query("list the databases", &cause))?;
-    let others: Vec<String> =
-        all.iter().filter(|name| *name != named).map(|name| name.to_lowercase()).collect();
-    let first = transaction.statements.iter().find_map(|statement| {
-        let text = statement.text(|_| "?".to_owned()).to_lowercase();
-        Some((statement.line, others.iter().find(|name| names(&text, name))?))
-    });
-    match first {
-        None => Ok(()),
-        Some((line, other)) => Err(refuse(
-            SQL,
-            format!(
-                "line {line} names the database '{other}', and only '{named}' may be written to; rename an \
-                 alias of that name"
-            ),
-        )),
-    }
-}
-
-/// Whether a text contains this name before a dot, with or without backquotes; both in lower case.
-fn names(text: &str, name: &str) -> bool {
-    let is_part = |letter: char| letter.is_alphanumeric() || letter == '_' || letter == '$';
-    text.match_indices(name).any(|(at, _)| {
-        let (before, after) = (text[..at].trim_end_matches('`'), &text[at + name.len()..]);
-        let begins = before.len() < at || !before.ends_with(is_part);
-        begins && after.trim_start_matches('`').trim_start().starts_with('.')
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::product::MARIADB;
     use threadwise_study::{OptionValue, Options};
 
     fn request(sql: &str, url: Option<&str>) -> LoadRequest {
@@ -150,12 +110,12 @@ mod tests {
 
     #[test]
     fn a_server_of_the_users_and_a_database_are_needed() {
-        let why = |request: &LoadRequest| parse(request).unwrap_err().to_string();
+        let why = |request: &LoadRequest| parse(&MARIADB, request).unwrap_err().to_string();
         assert!(why(&request("SELECT 1", None)).contains("--engine mariadb://USER@HOST/DATABASE"));
         let message = why(&request("SELECT 1", Some("mariadb://me@db/")));
         assert!(message.contains("names no database"), "{message}");
         let mut with_schema = request("SELECT 1", Some("mariadb://me@db/shop"));
-        assert!(parse(&with_schema).is_ok());
+        assert!(parse(&MARIADB, &with_schema).is_ok());
         with_schema.engine_options.insert("schema".into(), OptionValue::Text("tw".into()));
         assert!(why(&with_schema).contains("nothing is made"));
         with_schema.sessions = 0;
@@ -167,11 +127,14 @@ mod tests {
         for call in
             ["GET_LOCK('a', 1)", "get_lock /* x */ ('a', 1)", "1 + `sys_exec`('x')", "shop.memc_set('a')"]
         {
-            let why = parse(&request(&format!("SELECT {call}"), Some("mariadb://me@db/shop"))).unwrap_err();
+            let why = parse(&MARIADB, &request(&format!("SELECT {call}"), Some("mariadb://me@db/shop")))
+                .unwrap_err();
             assert!(why.to_string().contains("no ROLLBACK undoes"), "{call}: {why}");
         }
         for call in ["'GET_LOCK()'", "\"get_lock\"", "get_lock", "1 # get_lock()"] {
-            assert!(parse(&request(&format!("SELECT {call}"), Some("mariadb://me@db/shop"))).is_ok());
+            assert!(
+                parse(&MARIADB, &request(&format!("SELECT {call}"), Some("mariadb://me@db/shop"))).is_ok()
+            );
         }
     }
 
@@ -185,19 +148,5 @@ mod tests {
             assert!(backslash(&with, mode).unwrap().contains("line 2"), "{mode}");
             assert_eq!(backslash(&parsed("SELECT 1"), mode), None);
         }
-    }
-
-    #[test]
-    fn a_database_is_named_before_a_dot() {
-        for text in ["update other.t set", "insert into `other`.`t`", "select * from other . t", "(other.t)"]
-        {
-            assert!(names(text, "other"), "{text}");
-        }
-        for text in
-            ["update another.t", "update other_.t", "select other from t", "select t.other, 1", "other"]
-        {
-            assert!(!names(text, "other"), "{text}");
-        }
-        assert!(names("x.a, other.b", "other") && names("my-shop.t", "my-shop"));
     }
 }

@@ -44,6 +44,8 @@ pub(crate) const DIALECT: Dialect = Dialect {
     rows_counted: &[],
     begin: ["SET TRANSACTION READ ONLY", "SET TRANSACTION READ WRITE"],
     end: "",
+    // A name with a link to another one is refused.
+    databases: "",
     schema: SchemaSql {
         noun: "set of objects",
         option: "prefix",

@@ -43,6 +43,7 @@ pub(crate) const DIALECT: Dialect = Dialect {
     rows_counted: &["logical_reads", "blocks_not_hit_or_new"],
     begin: ["BEGIN READ ONLY", "BEGIN READ WRITE"],
     end: "",
+    databases: "",
     schema: SchemaSql {
         noun: "schema",
         option: "schema",

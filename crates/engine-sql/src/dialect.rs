@@ -75,6 +75,8 @@ pub struct Dialect {
     pub begin: [&'static str; 2],
     /// What follows the word COMMIT or ROLLBACK.
     pub end: &'static str,
+    /// Names of all databases that a statement can name before a dot; empty if a connection reaches its own alone.
+    pub databases: &'static str,
 
     /// Threadwise's schema in a user's server.
     pub schema: SchemaSql,

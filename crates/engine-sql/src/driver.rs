@@ -6,7 +6,7 @@ use threadwise_engine::at_end::AtEnd;
 use threadwise_engine::clock::thread_cpu_ns;
 use threadwise_engine::servers::Thread;
 use threadwise_engine::workloads::insert::Insert;
-use threadwise_engine::workloads::transaction::{Parameter as Range, Statement, Transaction};
+use threadwise_engine::workloads::transaction::{Parameter as Range, Statement};
 use threadwise_study::Counters;
 
 use crate::dialect::Dialect;
@@ -372,19 +372,6 @@ pub trait Driver: Send + Sync + 'static {
         names: &Names<'_>,
         sessions: u32,
     ) -> Result<Vec<String>, EngineError>;
-
-    /// Refuses transactions of the user that could reach further than the user allowed.
-    ///
-    /// # Errors
-    /// The line of the statement; or an error of the server.
-    fn check_transaction(
-        &self,
-        connection: &mut Self::Connection,
-        transaction: &Transaction,
-    ) -> Result<(), EngineError> {
-        let _ = (connection, transaction);
-        Ok(())
-    }
 
     /// Refuses a server that does not do what the workload asks for, before anything is made.
     ///

@@ -3,9 +3,11 @@
 //! A session has the settings of the user's own clients. Nothing is made in the server, so nothing has to be dropped.
 
 use threadwise_engine::worker::{StepResult, closed_loop};
+use threadwise_engine::workloads::options::refuse;
 use threadwise_engine::workloads::transaction::{Draws, Transaction};
 use threadwise_engine::{EngineError, LoadRequest, Loaded, Session, SessionRequest, Window};
 use threadwise_study::SessionSlice;
+use threadwise_study::transaction::SQL;
 
 use crate::dialect::Dialect;
 use crate::driver::{Connection, Driver};
@@ -66,11 +68,51 @@ pub(crate) fn try_out<D: Driver>(
 ) -> Result<Loaded, EngineError> {
     let mut opened = driver.open(workload, 0)?;
     let connection = &mut opened.connection;
-    driver.check_transaction(connection, transaction)?;
+    refuse_other_databases(connection, driver.dialect(), transaction)?;
     let draws = Draws::new(transaction, request.seed, 0);
     let mut prepared = Prepared::new(connection, driver.dialect(), transaction, draws)?;
     prepared.execute(connection, Some(&format!("ROLLBACK{}", driver.dialect().end)))?;
     Ok(Loaded { notes: transaction.notes(), ..Loaded::default() })
+}
+
+/// Refuses statements that may write and that name another database of this server: only the named database may be
+/// written to, and a full name reaches everything that the account may write to.
+///
+/// Servers do not tell which table a statement writes to before it is executed. So a name of another database before a
+/// dot is refused in any place; in a string or a comment the user can avoid it.
+fn refuse_other_databases(
+    connection: &mut impl Connection,
+    dialect: &Dialect,
+    transaction: &Transaction,
+) -> Result<(), EngineError> {
+    let (Some(named), false) = (&transaction.may_write, dialect.databases.is_empty()) else { return Ok(()) };
+    let rows = connection.rows("list the databases", dialect.databases, &[])?;
+    let names = rows.iter().filter_map(|row| row.first()?.text());
+    let others: Vec<String> = names.filter(|name| name != named).map(str::to_lowercase).collect();
+    let first = transaction.statements.iter().find_map(|statement| {
+        let text = statement.text(|_| "?".to_owned()).to_lowercase();
+        Some((statement.line, others.iter().find(|name| is_named(&text, name))?))
+    });
+    match first {
+        None => Ok(()),
+        Some((line, other)) => Err(refuse(
+            SQL,
+            format!(
+                "line {line} names the database '{other}', and only '{named}' may be written to; rename an alias of \
+                 that name"
+            ),
+        )),
+    }
+}
+
+/// Whether a text contains this name before a dot, with or without quotes; both in lower case.
+fn is_named(text: &str, name: &str) -> bool {
+    let is_part = |letter: char| letter.is_alphanumeric() || letter == '_' || letter == '$';
+    text.match_indices(name).any(|(at, _)| {
+        let (before, after) = (text[..at].trim_end_matches(['`', '[', '"']), &text[at + name.len()..]);
+        let begins = before.len() < at || !before.ends_with(is_part);
+        begins && after.trim_start_matches(['`', ']', '"']).trim_start().starts_with('.')
+    })
 }
 
 /// An open session.
@@ -115,5 +157,30 @@ impl<D: Driver> Session for TransactionSession<D> {
             Ok((closed_loop(window, step, || Ok([]))?, calls))
         });
         self.common.is_done_with(window, slice.map(|(slice, _)| slice))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_database_is_named_before_a_dot() {
+        for text in [
+            "update other.t set",
+            "insert into `other`.`t`",
+            "update [other]..t",
+            "delete \"other\".dbo.t",
+            "select * from other . t",
+            "(other.t)",
+        ] {
+            assert!(is_named(text, "other"), "{text}");
+        }
+        for text in
+            ["update another.t", "update other_.t", "select other from t", "select t.other, 1", "other"]
+        {
+            assert!(!is_named(text, "other"), "{text}");
+        }
+        assert!(is_named("x.a, other.b", "other") && is_named("my-shop.t", "my-shop"));
     }
 }

@@ -4,13 +4,15 @@
 //! brings a second library for TLS. The main program knows the engine by [`Sqlserver`], which contacts no server.
 //!
 //! It makes a schema in the user's database and drops it at the end. Engine options: `url`, `schema`, `tls`,
-//! `tls_ca`, `password_file`, `affinity`. Workloads: `logical-io`, `insert`, `tpch`.
+//! `tls_ca`, `password_file`, `affinity`. Workloads: `logical-io`, `insert`, `tpch`,
+//! and `transaction`, which makes nothing.
 //!
 //! Source: [MS-TDS] by way of the client library; the SQL Server documentation for the language and its views.
 
 #[cfg(feature = "client")]
 mod client;
 mod options;
+mod transaction;
 mod url;
 mod work;
 
@@ -27,7 +29,8 @@ pub use client::{Client, WATCHDOG, hear_messages, watch};
 const ENGINE: &str = "sqlserver";
 
 /// Workloads of this engine.
-const WORKLOADS: &[Workload] = &[Workload::LogicalIo, Workload::Insert, Workload::Tpch];
+const WORKLOADS: &[Workload] =
+    &[Workload::LogicalIo, Workload::Insert, Workload::Tpch, Workload::Transaction];
 
 /// The point of `threadwise check` for tables in memory.
 const IN_MEMORY: &str = "tables in memory";

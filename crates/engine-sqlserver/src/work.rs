@@ -46,6 +46,9 @@ const MORE: [&str; 2] = ["storage", "buckets"];
 /// # Errors
 /// The first option that is impossible.
 pub(crate) fn parse(load: &LoadRequest) -> Result<(Work, Option<u64>), EngineError> {
+    if load.workload == Workload::Transaction {
+        return Ok((Work::transaction(crate::transaction::parse(load)?), None));
+    }
     let workload = Work::parse(crate::ENGINE, load, crate::WORKLOADS, &MORE)?;
     let buckets = match &workload.spec {
         Spec::LogicalIo(spec) if workload.place == Loop::Server => check_pause(spec).map(|()| None)?,

@@ -155,7 +155,7 @@ fn made(shape: &Shape) -> Fixture {
     (study.design.rounds, study.design.stopping) = (shape.rounds, Stopping::Blocks { blocks: shape.blocks });
     study.treatments.retain(|treatment| kept(&treatment.name));
     study.treatments.iter_mut().for_each(|treatment| treatment.group.clear());
-    study.comparisons.retain(|one| kept(&one.treatment) && one.kind == "baseline");
+    study.comparisons.retain(|one| kept(&one.treatment) && one.kind.word() == "baseline");
     assert_eq!(study.treatments.len(), TREATMENTS.len());
     fixture.topology = topology();
     let mut draws = Draws(3);

@@ -7,6 +7,7 @@ pub mod arm;
 pub mod asked;
 pub mod boot;
 pub mod command;
+mod comparison;
 pub mod engine;
 pub mod external;
 pub mod here;
@@ -34,6 +35,7 @@ pub mod workload;
 
 pub use arm::{Arm, SmtWay};
 pub use boot::Boot;
+pub use comparison::ComparisonKind;
 pub use external::External;
 pub use instance::Instance;
 pub use look::{Alone, CpuLook, Look, Moment, PairLook, SliceLook};

@@ -9,7 +9,7 @@ use crate::engine::{self, Properties, URL};
 use crate::instance::CACHE;
 use crate::tpch::Test;
 use crate::workload::{Nouns, QUERIES_IN_TURN};
-use crate::{Arm, External, Instance, Options, Quota, SmtWay, Workload, arm, tpch, warmup};
+use crate::{Arm, ComparisonKind, External, Instance, Options, Quota, SmtWay, Workload, arm, tpch, warmup};
 
 /// A study with its treatments resolved for one machine. Its serde form is what result files keep ([`crate::load::to_toml`]).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -105,8 +105,8 @@ pub struct Comparison {
     pub treatment: String,
     /// Names in the denominator: one treatment, or A and A′ (their logarithms are averaged).
     pub baseline: Vec<String>,
-    /// Kind of the ratio: `baseline`, `smt-yield`, `cores`, `packages`, `sweep-step`.
-    pub kind: String,
+    /// What it means.
+    pub kind: ComparisonKind,
 }
 
 /// How the study is spread over time. All durations in nanoseconds or seconds, as named.

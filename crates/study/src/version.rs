@@ -10,9 +10,6 @@ pub const NAMES: [&str; 2] = ["A", "B"];
 /// The factor whose level is a treatment's version, as tables show it.
 pub const FACTOR: &str = "version";
 
-/// Kind of a comparison of the second version with the first, where the first is not the study's baseline.
-pub const KIND: &str = "version";
-
 /// The version of a treatment, if it has one.
 pub fn of<'a>(study: &'a Study, treatment: &str) -> Option<&'a str> {
     study.treatment(treatment)?.1.factors.get(FACTOR).map(String::as_str)

@@ -267,7 +267,7 @@ pub struct RunArgs {
     /// Names: sqlite, native, firebird (embedded, from its packages), postgres and mariadb (a private server for the
     /// study), simulated, an engine from a Python package such as duckdb (see `threadwise engine list`), or a program
     /// threadwise-engine-NAME on PATH. Addresses of running servers: postgres://USER@HOST:PORT/DB, mariadb://…,
-    /// sqlserver://…, oracle://…. For a work list, the recipe: sqlite, firebird, postgres or mariadb.
+    /// mysql://…, sqlserver://…, oracle://…. For a work list, the recipe: sqlite, firebird, postgres or mariadb.
     #[arg(long, value_name = "NAME|URL", help_heading = "What is measured")]
     pub engine: Option<String>,
     /// Workload option, such as data_mib=512; may be repeated

@@ -8,7 +8,7 @@ pub use program::InProgram;
 use std::sync::LazyLock;
 use threadwise_engine::{Address, Engine, engines};
 use threadwise_engine_firebird::Firebird;
-use threadwise_engine_mariadb::Mariadb;
+use threadwise_engine_mariadb::{Mariadb, Mysql};
 use threadwise_engine_oracle::Oracle;
 use threadwise_engine_postgres::Postgres;
 use threadwise_engine_sqlserver::Sqlserver;
@@ -24,7 +24,7 @@ static ALL: LazyLock<Vec<&'static dyn Engine>> = LazyLock::new(|| {
     // Those without requirements first; the model last, since it measures nothing.
     let (models, light): (Vec<_>, Vec<_>) =
         engines::all().iter().copied().partition(|engine| engine.properties().simulated);
-    let servers: [&'static dyn Engine; 4] = [&Postgres, &Mariadb, &Firebird, &Oracle];
+    let servers: [&'static dyn Engine; 5] = [&Postgres, &Mariadb, &Mysql, &Firebird, &Oracle];
     let apart = IN_PROGRAMS.iter().map(|engine| engine as &'static dyn Engine);
     light
         .into_iter()

@@ -7,7 +7,7 @@ use crate::words::change_decisive;
 use threadwise_document::numbers::{count_word, counted, percent, set_percent};
 use threadwise_document::{Interval, Prose, prose};
 use threadwise_machine::Pin;
-use threadwise_study::{Treatment, Workload};
+use threadwise_study::{ComparisonKind, Treatment, Workload};
 
 /// Most candidates of a choice that gives the speed of each.
 const FEW: usize = 4;
@@ -57,7 +57,8 @@ pub fn heading(facts: &Facts<'_>, axis: Axis) -> String {
 /// The axes of a study's choices in the order in which they are advised on.
 pub fn order(facts: &Facts<'_>) -> impl Iterator<Item = Axis> {
     // If SMT is switched, that is the question.
-    let smt_first = facts.study.comparisons.iter().any(|comparison| comparison.kind == "smt-off");
+    let smt_first =
+        facts.study.comparisons.iter().any(|comparison| comparison.kind == ComparisonKind::SmtOff);
     let mut order = ORDER.to_vec();
     order.sort_by_key(|axis| !(smt_first && *axis == Axis::Smt));
     let choices = &facts.analysis.choices;

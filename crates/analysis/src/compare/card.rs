@@ -6,10 +6,7 @@ use crate::groups::{data_words, levels};
 use crate::{Facts, Ratio};
 use schemars::JsonSchema;
 use serde::Serialize;
-use threadwise_study::{OptionValue, Study};
-
-/// Kinds of comparisons that show the effect of second threads of cores.
-pub(crate) const YIELDS: [&str; 5] = ["smt-yield", "smt-dop", "both-threads", "smt-whole", "smt-off"];
+use threadwise_study::{ComparisonKind, OptionValue, Study};
 
 /// A card.
 #[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
@@ -70,9 +67,10 @@ pub fn card<'a>(facts: &Facts<'a>) -> Card<'a> {
     let (study, topology) = (facts.study, facts.topology);
     let headline = facts.analysis.headline();
     let all = facts.analysis.estimates.iter();
-    let found = all.filter(|one| one.metric == headline && YIELDS.contains(&one.kind.as_str()));
+    let found =
+        all.filter(|one| one.metric == headline && ComparisonKind::OF_SECOND_THREADS.contains(&one.kind));
     let yields = found.map(|one| Yield {
-        kind: &one.kind,
+        kind: one.kind.word(),
         data: data_class(study, facts.group_of(&one.treatment)),
         metric: &one.metric,
         ratio: &one.ratio,
@@ -101,7 +99,8 @@ pub fn card<'a>(facts: &Facts<'a>) -> Card<'a> {
 
 /// Why a study shows nothing about second threads.
 fn no_yield(facts: &Facts<'_>) -> String {
-    let is_asked = facts.study.comparisons.iter().any(|one| YIELDS.contains(&one.kind.as_str()));
+    let is_asked =
+        facts.study.comparisons.iter().any(|one| ComparisonKind::OF_SECOND_THREADS.contains(&one.kind));
     match () {
         () if threads_a_core(facts) < 2 => "each core has one thread, or one that is allowed".to_owned(),
         () if is_asked => "no usable run".to_owned(),

@@ -70,7 +70,7 @@ fn one_denominator_is_taken_as_it_is() {
     let analysis = analyse(&study, &runs, 1.0);
     let got = find(&analysis, "S : O", "rows_per_s");
     close(got.ratio.value, 1.3);
-    assert_eq!((got.ratio.blocks, got.kind.as_str(), got.baseline.as_str()), (4, "smt-yield", "O"));
+    assert_eq!((got.ratio.blocks, got.kind.word(), got.baseline.as_str()), (4, "smt-yield", "O"));
 }
 
 /// Runs blocks given as `A ok, A' failed, T ok | A ok, A' ok, T invalid`; `-` is no run.

@@ -5,6 +5,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use threadwise_statistics::MeanEstimate;
+use threadwise_study::ComparisonKind;
 
 /// Name of the metric of throughput comparisons.
 pub const THROUGHPUT: &str = "rows_per_s";
@@ -46,8 +47,9 @@ pub struct Estimate {
     /// Comparison name.
     #[serde(rename = "comparison")]
     pub name: String,
-    /// Comparison kind (see `threadwise_study::Comparison::kind`).
-    pub kind: String,
+    /// What it compares (see `threadwise_study::Comparison::kind`); of diagnostics the question.
+    #[schemars(with = "String")]
+    pub kind: ComparisonKind,
     /// Treatment name.
     pub treatment: String,
     /// Baseline treatments, joined by ` and `.
@@ -79,7 +81,7 @@ impl Estimate {
     pub(crate) fn of(question: &str, name: &str, treatment: &str, baseline: &str, ratio: Ratio) -> Self {
         Self {
             name: name.to_owned(),
-            kind: question.to_owned(),
+            kind: question.into(),
             treatment: treatment.to_owned(),
             baseline: baseline.to_owned(),
             metric: question.to_owned(),

@@ -12,7 +12,7 @@ use crate::{Answer, Estimate, Finding, FindingKind};
 use threadwise_document::{Prose, numbers, prose};
 use threadwise_machine::Pin;
 use threadwise_study::workload::Nouns;
-use threadwise_study::{Role, Treatment};
+use threadwise_study::{ComparisonKind, Role, Treatment};
 
 /// Two sessions on two cores against one alone.
 pub fn two_cores(facts: &Facts<'_>, nouns: &Nouns) -> Option<Finding> {
@@ -153,23 +153,23 @@ fn between_packages<'a>(facts: &Facts<'a>, group: &str) -> Option<&'a Estimate> 
 }
 
 /// Kinds of comparisons that other findings report.
-const KNOWN_KINDS: [&str; 16] = [
-    "baseline",
-    "smt-yield",
-    "cores",
-    "packages",
-    "sweep-step",
-    "beyond-cores",
-    "dop-step",
-    "smt-dop",
-    "both-threads",
-    "quota",
-    "smt-way",
-    "smt-off",
-    "turbo",
-    "governor",
-    "instance",
-    threadwise_study::version::KIND,
+const KNOWN_KINDS: [ComparisonKind; 16] = [
+    ComparisonKind::Baseline,
+    ComparisonKind::SmtYield,
+    ComparisonKind::Cores,
+    ComparisonKind::Packages,
+    ComparisonKind::SweepStep,
+    ComparisonKind::BeyondCores,
+    ComparisonKind::DopStep,
+    ComparisonKind::SmtDop,
+    ComparisonKind::BothThreads,
+    ComparisonKind::Quota,
+    ComparisonKind::SmtWay,
+    ComparisonKind::SmtOff,
+    ComparisonKind::Turbo,
+    ComparisonKind::Governor,
+    ComparisonKind::Instance,
+    ComparisonKind::Version,
 ];
 
 /// Most of the study's own comparisons in the verdict.
@@ -178,7 +178,7 @@ const MAX_ASKED: usize = 6;
 /// The comparisons that the user wrote.
 pub fn asked(facts: &Facts<'_>) -> Option<Finding> {
     let asked: Vec<&Estimate> =
-        facts.throughput().filter(|estimate| !KNOWN_KINDS.contains(&estimate.kind.as_str())).collect();
+        facts.throughput().filter(|estimate| !KNOWN_KINDS.contains(&estimate.kind)).collect();
     let tell = |estimate: &&Estimate| prose!("{}: {}", &estimate.name, judged(estimate));
     let mut clauses: Vec<Prose> = asked.iter().take(MAX_ASKED).map(tell).collect();
     if asked.len() > MAX_ASKED {

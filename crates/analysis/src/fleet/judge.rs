@@ -5,12 +5,12 @@ use super::{
     Between, Fleet, FleetFigure, FleetStudy, Judged, JudgedRow, LEVEL, MIN_MACHINES, OnKind, Series, odd,
 };
 use crate::Direction;
-use crate::compare::card::YIELDS;
 use crate::diagnostics::neighbours::NEIGHBOURS;
 use crate::estimate::{Rule, judge_means};
 use crate::external_arms::fastest;
 use crate::groups::distinct;
 use threadwise_statistics::{MeanEstimate, welch};
+use threadwise_study::ComparisonKind;
 
 /// Results of a fleet.
 ///
@@ -25,8 +25,9 @@ pub fn judge(fleet: &Fleet) -> Judged {
     let common = most_common_work(fleet);
     let is_other = |study: &&FleetStudy| !study.rates.is_empty() && common != Some(study.same_work.as_str());
     // What neighbours leave comes with every study of a guest: it takes no width from what the study compares.
+    let neighbours = ComparisonKind::from(NEIGHBOURS.name);
     let (asked, seen): (Vec<JudgedRow>, Vec<JudgedRow>) =
-        comparisons(fleet, &by_kind, rule).into_iter().partition(|row| row.kind != NEIGHBOURS.name);
+        comparisons(fleet, &by_kind, rule).into_iter().partition(|row| row.kind != neighbours);
     let mut absent = fleet.absent.clone();
     let kinds = distinct(fleet.absent.iter().map(|absent| &absent.kind));
     absent.sort_by_key(|absent| (kinds.iter().position(|kind| **kind == absent.kind), absent.reason));
@@ -67,7 +68,7 @@ fn comparisons(fleet: &Fleet, by_kind: &[OfKind<'_>], rule: Rule) -> Vec<JudgedR
             all.push(JudgedRow { kind: kind.clone(), ..row });
         }
     }
-    all.sort_by_key(|row| !YIELDS.contains(&row.kind.as_str()));
+    all.sort_by_key(|row| !ComparisonKind::OF_SECOND_THREADS.contains(&row.kind));
     all
 }
 

@@ -26,6 +26,7 @@ use crate::estimate::THROUGHPUT;
 use crate::{Direction, Facts, Interval, Ratio, validity};
 use schemars::JsonSchema;
 use serde::Serialize;
+use threadwise_study::ComparisonKind;
 
 /// Confidence level of all intervals of a fleet.
 pub const LEVEL: f64 = 0.95;
@@ -175,7 +176,7 @@ fn neighbours(facts: &Facts<'_>) -> impl Iterator<Item = FleetFigure> {
     let found = facts.analysis.found(NEIGHBOURS.name).into_iter().flat_map(|found| &found.estimates);
     found.filter(|one| [LEFT, WHOLE].contains(&one.name.as_str())).map(|one| {
         let name = format!("{} {}", one.name, facts.group_words(&one.treatment));
-        FleetFigure::of(name.trim_end(), NEIGHBOURS.name, &one.ratio)
+        FleetFigure::of(name.trim_end(), &one.kind, &one.ratio)
     })
 }
 
@@ -185,7 +186,7 @@ pub struct FleetFigure {
     /// Name of the comparison or treatment, the same in all studies that have it.
     pub name: String,
     /// Kind of the comparison (`threadwise_study::Comparison::kind`); empty for a rate.
-    pub kind: String,
+    pub kind: ComparisonKind,
     /// What a rate counts per second, for a heading: `rows/s`; empty for a ratio.
     pub unit: String,
     /// Its natural logarithm.
@@ -195,8 +196,8 @@ pub struct FleetFigure {
 }
 
 impl FleetFigure {
-    fn of(name: &str, kind: &str, ratio: &Ratio) -> Self {
-        let (name, kind) = (name.to_owned(), kind.to_owned());
+    fn of(name: &str, kind: &ComparisonKind, ratio: &Ratio) -> Self {
+        let (name, kind) = (name.to_owned(), kind.clone());
         Self { name, kind, ln: ratio.value.ln(), direction: ratio.direction, ..Self::default() }
     }
 }
@@ -317,7 +318,8 @@ pub struct JudgedRow {
     /// Name of the comparison, or treatment of a rate; empty for the fastest of each kind.
     pub name: String,
     /// Kind of the comparison (`threadwise_study::Comparison::kind`); empty for a rate.
-    pub kind: String,
+    #[schemars(with = "String")]
+    pub kind: ComparisonKind,
     /// `ratio`, or for a rate what is counted per second: `rows/s`.
     pub unit: String,
     /// One per kind of machine, in their order.

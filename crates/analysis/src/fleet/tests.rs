@@ -19,7 +19,7 @@ fn one(kind: &str, node: &str, boot: &str, ratio: f64, rate: f64) -> FleetStudy 
         margin: 0.03,
         ratios: vec![FleetFigure {
             name: "smt-yield".to_owned(),
-            kind: "smt-yield".to_owned(),
+            kind: "smt-yield".into(),
             ln: ratio.ln(),
             ..FleetFigure::default()
         }],

@@ -7,6 +7,7 @@ use crate::validity::MAX_LOST_SHARE;
 use crate::words::{MAX_LISTED, answered, finding, limited, list, shortened};
 use threadwise_document::numbers::{self, counted, p_value, percent, set_percent};
 use threadwise_document::{Finding, Prose, prose};
+use threadwise_study::ComparisonKind;
 
 /// Name of the row of the fastest treatment of each kind.
 pub(super) const FASTEST: &str = "fastest of each";
@@ -272,9 +273,9 @@ pub(super) fn studies(count: usize) -> String {
 
 /// Name of a comparison in a sentence: SMT yield in words.
 fn name(comparison: &JudgedRow) -> String {
-    match (comparison.kind.as_str(), comparison.name.split_once('/')) {
-        ("smt-yield", None) => "SMT yield (both threads of a core over one)".to_owned(),
-        ("smt-yield", Some((_, group))) => {
+    match (&comparison.kind, comparison.name.split_once('/')) {
+        (ComparisonKind::SmtYield, None) => "SMT yield (both threads of a core over one)".to_owned(),
+        (ComparisonKind::SmtYield, Some((_, group))) => {
             format!("SMT yield with {group} (both threads of a core over one)")
         }
         _ => comparison.name.clone(),

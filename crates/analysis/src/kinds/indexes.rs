@@ -26,7 +26,7 @@ use threadwise_document::chart::ChartWords;
 use threadwise_document::{Block, Cell, Column, Prose, Says, Section, Shown, Table, prose};
 use threadwise_machine::placement::{self, Resolved};
 use threadwise_machine::{Draw, Placement};
-use threadwise_study::{Comparison, Study, Workload};
+use threadwise_study::{Comparison, ComparisonKind, Study, Workload};
 
 /// Gains under one lock over those under another.
 pub(crate) const LOCK_GAINS: Question = Question { ask, ..Question::new("lock-gains") };
@@ -60,7 +60,7 @@ impl<'a> Gain<'a> {
     /// All comparisons of a study, except ratios to the baseline of treatments that are also compared with another one.
     fn all(study: &'a Study) -> Vec<Self> {
         let is_product = |one: &Comparison| {
-            one.kind == "baseline"
+            one.kind == ComparisonKind::Baseline
                 && study.comparisons.iter().filter(|other| other.treatment == one.treatment).count() > 1
         };
         let gain = |one: &'a Comparison| {
@@ -118,7 +118,7 @@ fn ask(case: &Case<'_>) -> Option<Found> {
     // A′ against A under two locks, which do not differ, shows how blocks are correlated.
     let of_twin = |twins: &Sides| {
         let [top, below] = [twins.top, twins.below[0]].map(|at| study.treatments[at].name.as_str());
-        let (name, kind) = (String::new(), String::new());
+        let (name, kind) = (String::new(), ComparisonKind::default());
         let (treatment, baseline) = (top.to_owned(), vec![below.to_owned()]);
         Some((Gain::of(study, below, top, below)?, series(&Comparison { name, treatment, baseline, kind })?))
     };

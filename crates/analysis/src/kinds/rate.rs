@@ -17,7 +17,7 @@ use threadwise_document::{
     Block, Cell, Chart, Column, Figure, Mark, Prose, Ratio, Row, Says, Section, Shown, Table, prose,
 };
 use threadwise_study::workload::Nouns;
-use threadwise_study::{Comparison, Options, Role, Study, Treatment, Workload};
+use threadwise_study::{Comparison, ComparisonKind, Options, Role, Study, Treatment, Workload};
 
 /// The kind.
 pub struct Rates;
@@ -185,8 +185,10 @@ fn percentile(summary: &TreatmentSummary, name: &str) -> Cell {
 /// Ratios that no column of the table of treatments has: the known pairs and the study's own comparisons. Steps of a
 /// sweep are drawn as its line.
 pub fn other_ratios(facts: &Facts<'_>) -> Option<Table> {
-    let is_other =
-        |estimate: &&Estimate| !["sweep-step", "beyond-cores", "baseline"].contains(&estimate.kind.as_str());
+    let is_other = |estimate: &&Estimate| {
+        ![ComparisonKind::SweepStep, ComparisonKind::BeyondCores, ComparisonKind::Baseline]
+            .contains(&estimate.kind)
+    };
     let rows: Vec<Vec<Cell>> = facts
         .throughput()
         .filter(is_other)
@@ -306,7 +308,8 @@ pub fn all_treatments(facts: &Facts<'_>, nouns: &Nouns) -> Section {
 /// The points of the study's own session sweep, one line for each order of it, the baseline first. A point of it may be
 /// a named placement: two sessions on a machine of two cores are `same-package`.
 fn steps(facts: &Facts<'_>, group: &str, points: &[RatePoint], names: &[&str]) -> Vec<Vec<usize>> {
-    let steps = || facts.study.comparisons.iter().filter(|comparison| comparison.kind == "sweep-step");
+    let steps =
+        || facts.study.comparisons.iter().filter(|comparison| comparison.kind == ComparisonKind::SweepStep);
     let in_a_step = |name: &str| {
         let one_of =
             |step: &Comparison| step.treatment == name || step.baseline.iter().any(|below| below == name);
@@ -414,7 +417,7 @@ fn slopes(facts: &Facts<'_>) -> Option<Table> {
 fn at_the_cores<'a>(facts: &Facts<'a>, group: &str, cores: u32) -> Vec<(&'a Treatment, &'a Estimate)> {
     let mut found: Vec<(&Treatment, &Estimate)> = Vec::new();
     // The furthest comes first.
-    for kind in ["beyond-cores", "sweep-step"] {
+    for kind in [ComparisonKind::BeyondCores, ComparisonKind::SweepStep] {
         for estimate in facts.throughput().filter(|estimate| estimate.kind == kind) {
             let Some((_, below)) = facts.study.treatment(&estimate.baseline) else { continue };
             let is_point = below.group == group && below.sessions == cores && below.role == Role::Compared;

@@ -17,8 +17,8 @@ use threadwise_document::{
     Block, Cell, Chart, Column, Figure, Prose, Row, Says, Section, Shown, Table, prose,
 };
 use threadwise_machine::words::bytes;
-use threadwise_study::Study;
 use threadwise_study::worklist::{Feed, MAX_SPANS, Order, WorklistOptions};
+use threadwise_study::{ComparisonKind, Study};
 
 /// The kind.
 pub struct Worklists;
@@ -70,7 +70,8 @@ impl Kind for Worklists {
 }
 
 /// Kinds of comparisons with sentences of their own.
-const REPORTED_KINDS: [&str; 3] = ["baseline", "jobs-step", "smt-whole"];
+const REPORTED_KINDS: [ComparisonKind; 3] =
+    [ComparisonKind::Baseline, ComparisonKind::JobsStep, ComparisonKind::SmtWhole];
 
 /// All findings.
 pub fn worklist(facts: &Facts<'_>, commands: &Commands, list: &Worklist) -> Vec<Finding> {

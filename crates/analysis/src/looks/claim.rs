@@ -13,7 +13,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use threadwise_document::Interval;
 use threadwise_statistics::holm;
-use threadwise_study::{Moment, Study};
+use threadwise_study::{ComparisonKind, Moment, Study};
 
 /// Largest share of slices with disagreeing looks for a claim of size; above it only a direction is claimed.
 pub const MAX_DISAGREEMENT: f64 = 0.05;
@@ -165,7 +165,7 @@ pub fn effects(study: &Study, slices: &[LookedAt<'_>], alpha: f64) -> Option<Eff
         return None;
     }
     let level = Level { alpha, shifts: SHIFTS, seed: study.seed };
-    let compared = study.comparisons.iter().filter(|comparison| comparison.kind == "baseline");
+    let compared = study.comparisons.iter().filter(|comparison| comparison.kind == ComparisonKind::Baseline);
     let mut effects: Vec<Effect> = compared
         .filter_map(|comparison| {
             let rows = rows(comparison, slices);

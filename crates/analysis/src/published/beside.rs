@@ -15,7 +15,7 @@ use threadwise_document::numbers::{counted, set_percent};
 use threadwise_document::{Block, Cell, Column, Direction, Prose, Section, Shown, Table, prose};
 use threadwise_machine::Topology;
 use threadwise_published::{self as published, Dop, Published, Side, find};
-use threadwise_study::{Comparison, OptionValue, Treatment};
+use threadwise_study::{Comparison, ComparisonKind, OptionValue, Treatment};
 
 /// Name of the option with a treatment's degree of parallelism.
 const DOP: &str = "dop";
@@ -118,7 +118,8 @@ pub fn beside_any(facts: &Facts<'_>, published: &Published) -> Beside {
         }
     }
     let ours = facts.study.comparisons.iter();
-    let ours = ours.filter(|one| one.kind != "baseline" && !matched.contains(&one.name.as_str()));
+    let ours =
+        ours.filter(|one| one.kind != ComparisonKind::Baseline && !matched.contains(&one.name.as_str()));
     Beside {
         name: published.name.clone(),
         rows,

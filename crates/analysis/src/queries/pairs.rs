@@ -21,32 +21,32 @@ use crate::{Estimate, Finding, FindingKind};
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 use threadwise_document::{Block, Cell, Column, Section, Shown, Table, prose};
-use threadwise_study::Comparison;
+use threadwise_study::{Comparison, ComparisonKind};
 
 /// Kinds of comparisons that are reported elsewhere.
-const ELSEWHERE: [&str; 2] = ["baseline", "dop-step"];
+const ELSEWHERE: [ComparisonKind; 2] = [ComparisonKind::Baseline, ComparisonKind::DopStep];
 
 /// Kinds of comparisons of siblings, with what they compare.
-const SMT_KINDS: [(&str, FindingKind, &str); 2] = [
+const SMT_KINDS: [(ComparisonKind, FindingKind, &str); 2] = [
     (
-        "smt-dop",
+        ComparisonKind::SmtDop,
         FindingKind::SmtDop,
         "The same DOP, free to use both threads of each core, against one thread per core",
     ),
     (
-        "both-threads",
+        ComparisonKind::BothThreads,
         FindingKind::BothThreads,
         "Both threads of each core, at their DOP, against one thread per core at its own",
     ),
 ];
 
-fn is_smt(kind: &str) -> bool {
-    SMT_KINDS.iter().any(|(known, ..)| *known == kind)
+fn is_smt(kind: &ComparisonKind) -> bool {
+    SMT_KINDS.iter().any(|(known, ..)| known == kind)
 }
 
 /// All pairs of a study that belong here, in its order; without those of which no block has both sides.
 pub fn comparisons(table: &Executions<'_>, plans: &Plans) -> Vec<QueryComparison> {
-    let placed = table.study.comparisons.iter().filter(|named| !ELSEWHERE.contains(&named.kind.as_str()));
+    let placed = table.study.comparisons.iter().filter(|named| !ELSEWHERE.contains(&named.kind));
     let pair = |named: &'_ Comparison| {
         let Sides { top, below } = Sides::of(table.study, named)?;
         let mut pair = Pair { top: vec![top], below, changed: BTreeSet::new() };
@@ -86,9 +86,9 @@ pub fn smt_findings(found: Found<'_>) -> Vec<Finding> {
 }
 
 /// Comparisons of one kind, those of the highest DOPs.
-fn of_kind(found: Found<'_>, compared: &str, kind: FindingKind, text: &str) -> Option<Finding> {
+fn of_kind(found: Found<'_>, compared: &ComparisonKind, kind: FindingKind, text: &str) -> Option<Finding> {
     let mut estimates: Vec<&Estimate> =
-        found.facts.throughput().filter(|estimate| estimate.kind == compared).collect();
+        found.facts.throughput().filter(|estimate| estimate.kind == *compared).collect();
     let all = estimates.len();
     estimates.sort_by_key(|estimate| {
         let mut treatments = found.queries.treatments.iter();

@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
 use std::collections::BTreeMap;
 use threadwise_document::Prose;
+use threadwise_study::ComparisonKind;
 
 /// A study of queries at one look. `None` in [`crate::Analysis::queries`] if the workload has none.
 #[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
@@ -310,7 +311,8 @@ pub struct QueryComparison {
     pub name: String,
     /// Meaning of the ratio: `smt-dop` (both threads of every core over one, at the same DOP), `both-threads` (the
     /// same, each with as many threads as it has logical CPUs), or the study's word.
-    pub kind: String,
+    #[schemars(with = "String")]
+    pub kind: ComparisonKind,
     /// Treatment on top.
     pub treatment: String,
     /// Treatment below.

@@ -11,11 +11,12 @@ use crate::setting::Setting;
 use std::collections::{BTreeMap, BTreeSet};
 use threadwise_machine::{CpuSet, Topology};
 use threadwise_statistics::mean;
-use threadwise_study::{Role, Run, Study, Treatment};
+use threadwise_study::{ComparisonKind, Role, Run, Study, Treatment};
 
 /// The laws of a study with a sweep; none for any other.
 pub(crate) fn of_sweeps(setting: &Setting<'_>, observed: &Observed, runs: &[Run]) -> Vec<SeriesLaw> {
-    let is_sweep = setting.study.comparisons.iter().any(|comparison| comparison.kind == "sweep-step");
+    let is_sweep =
+        setting.study.comparisons.iter().any(|comparison| comparison.kind == ComparisonKind::SweepStep);
     if !is_sweep || setting.study.is_fixed_work() {
         return Vec::new();
     }
@@ -167,7 +168,7 @@ mod tests {
         ];
         let mut study = study(&[""], &lines);
         let step = |top: &str, below: &str| Comparison {
-            kind: "sweep-step".to_owned(),
+            kind: ComparisonKind::SweepStep,
             ..comparison(top, &[below], "")
         };
         study.comparisons.extend([step("S4", "S2"), step("S8", "S4"), step("S12", "S8"), step("S16", "S12")]);
@@ -216,7 +217,7 @@ mod tests {
     #[test]
     fn without_a_sweep_the_report_has_no_law() {
         let (mut study, runs) = swept();
-        study.comparisons.retain(|comparison| comparison.kind != "sweep-step");
+        study.comparisons.retain(|comparison| comparison.kind != ComparisonKind::SweepStep);
         let topology = machine(1, 8, 2);
         assert!(crate::analyse_on(&study, Some(&topology), &runs, 1.0).scaling_laws.is_empty());
         assert!(matches!(of_study(&study, &topology, &runs, &[])[0].outcome, Outcome::Law(_)));

@@ -6,7 +6,8 @@ use crate::commands::IDLE_SHARE;
 use crate::fixtures::{comparison, cpu_times, machine, ratio, study};
 use crate::{Answer, Finding, FindingKind, Ratio, analyse_on, plain_verdict};
 use threadwise_study::{
-    Comparison, OptionValue, Reading, RunStatus, SessionSlice, Slice, Treatment, Workload, command,
+    Comparison, ComparisonKind, OptionValue, Reading, RunStatus, SessionSlice, Slice, Treatment, Workload,
+    command,
 };
 
 /// A treatment: name, placement, jobs, levels of factors.
@@ -523,8 +524,9 @@ fn jobs_and_placement_at_once_are_reported_against_the_baseline() {
 #[test]
 fn a_step_that_the_study_does_not_have_is_a_gap() {
     let mut study = reload();
-    let is_step =
-        |comparison: &Comparison| comparison.treatment == "all j4" && comparison.kind == "jobs-step";
+    let is_step = |comparison: &Comparison| {
+        comparison.treatment == "all j4" && comparison.kind == ComparisonKind::JobsStep
+    };
     study.comparisons.retain(|comparison| !is_step(comparison));
     let list = list_of(&study, &story(8));
     assert_eq!(list.series[0].steps[1], Step { from: 2, to: 4, speed: None });

@@ -12,27 +12,23 @@ use threadwise_engine::workloads::transaction::STATEMENT_LIMIT_SECONDS;
 use threadwise_process::socket;
 
 use super::{Place, Target, require_version};
-use crate::error::{advice, code, failed};
+use crate::error::{advice, code};
+use crate::product::Product;
 
 /// Settings of every connection. The clock of the server's loops is UTC, so that it never jumps; the mode refuses
 /// rows that do not fit, whatever the server's default is.
 const SETTINGS: &str = "SET time_zone='+00:00', sql_mode='STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION', \
-                        autocommit=1, wait_timeout=86400, max_statement_time=0";
+                        autocommit=1, wait_timeout=86400";
 
 /// Longest wait for a second connection, on which a statement is cancelled.
 const CANCEL_LIMIT: Duration = Duration::from_secs(2);
-
-/// Settings of a connection that is otherwise like the user's own: the server does not end it while it is parked, and
-/// ends a statement whose client was killed.
-fn parked() -> String {
-    format!("SET wait_timeout=86400, max_statement_time={STATEMENT_LIMIT_SECONDS}")
-}
 
 /// A server that answered, with the account used. Cheap to clone, for every thread.
 #[derive(Clone)]
 pub struct Server(Arc<Inner>);
 
 struct Inner {
+    product: &'static Product,
     target: Target,
     schema: String,
     version: u32,
@@ -53,11 +49,15 @@ impl Server {
     ///
     /// # Errors
     /// No answer, a refused login, or an unsupported version.
-    pub(crate) fn find(mut target: Target, schema: &str) -> Result<Self, EngineError> {
+    pub(crate) fn find(
+        product: &'static Product,
+        mut target: Target,
+        schema: &str,
+    ) -> Result<Self, EngineError> {
         // The client library uses the process's TLS provider; a build that contains two of them (such as the whole
         // workspace) has no default. If one is set already, it will do.
         let _ = rustls::crypto::ring::default_provider().install_default();
-        let folder = shorten(&mut target)?;
+        let folder = shorten(product, &mut target)?;
         let mut plain = false;
         let first = |plain| {
             let options = target.options(plain).read_timeout(Some(Duration::from_secs(20)));
@@ -70,14 +70,14 @@ impl Server {
             }
             other => other,
         }
-        .map_err(|cause| refused(&target, &cause))?;
+        .map_err(|cause| refused(product, &target, &cause))?;
         let version_text: String = connection
             .query_first("SELECT VERSION()")
-            .map_err(|cause| refused(&target, &cause))?
+            .map_err(|cause| refused(product, &target, &cause))?
             .unwrap_or_default();
-        let version = require_version(&version_text, &target.place.to_string())?;
+        let version = require_version(&version_text, &target.place.to_string(), product)?;
         let schema = schema.to_owned();
-        Ok(Self(Arc::new(Inner { target, schema, version, version_text, plain, _folder: folder })))
+        Ok(Self(Arc::new(Inner { product, target, schema, version, version_text, plain, _folder: folder })))
     }
 
     /// A new connection with `SETTINGS`. Statements use full names.
@@ -85,22 +85,25 @@ impl Server {
     /// # Errors
     /// The server is gone or refuses the login.
     pub fn connect(&self) -> Result<Conn, EngineError> {
-        self.connect_with(self.0.target.options(self.0.plain), SETTINGS)
+        let settings = format!("{SETTINGS}, {}", self.product().no_limit);
+        self.connect_with(self.0.target.options(self.0.plain), &settings)
     }
 
     /// A new connection with the settings of the user's own clients, in the address's database; this many prepared
-    /// statements stay open.
+    /// statements stay open. The server does not end it while it is parked, and ends a statement whose client was killed.
     ///
     /// # Errors
     /// As [`Self::connect`].
     pub(crate) fn connect_as_client(&self, statements: usize) -> Result<Conn, EngineError> {
-        self.connect_with(self.0.target.options(self.0.plain).stmt_cache_size(statements), &parked())
+        let settings = format!("SET wait_timeout=86400, {}", (self.product().limit)(STATEMENT_LIMIT_SECONDS));
+        self.connect_with(self.0.target.options(self.0.plain).stmt_cache_size(statements), &settings)
     }
 
     fn connect_with(&self, options: OptsBuilder, settings: &str) -> Result<Conn, EngineError> {
-        let mut connection =
-            Conn::new(Opts::from(options)).map_err(|cause| refused(&self.0.target, &cause))?;
-        connection.query_drop(settings).map_err(|cause| failed("set up a connection", advice(&cause)))?;
+        let mut connection = Conn::new(Opts::from(options))
+            .map_err(|cause| refused(self.product(), &self.0.target, &cause))?;
+        let set = connection.query_drop(settings);
+        set.map_err(|cause| self.product().query("set up a connection", &cause))?;
         Ok(connection)
     }
 
@@ -119,7 +122,12 @@ impl Server {
     /// Signals cannot be caught.
     pub(crate) fn cancel_at_end(&self, connection: &Conn) -> Result<AtEnd, EngineError> {
         let (server, id) = (self.clone(), connection.connection_id());
-        at_end(move || server.cancel(id)).map_err(|cause| failed("catch SIGTERM", cause))
+        at_end(move || server.cancel(id)).map_err(|cause| self.product().failed("catch SIGTERM", cause))
+    }
+
+    /// The product.
+    pub(crate) fn product(&self) -> &'static Product {
+        self.0.product
     }
 
     /// Threadwise's database.
@@ -157,19 +165,19 @@ impl Server {
 }
 
 /// A short name for a socket with a long path, through its folder's descriptor.
-fn shorten(target: &mut Target) -> Result<Option<File>, EngineError> {
+fn shorten(product: &Product, target: &mut Target) -> Result<Option<File>, EngineError> {
     let Place::Socket(path) = &target.place else { return Ok(None) };
     let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else { return Ok(None) };
     let found = socket::folder(folder, &name.to_string_lossy());
     let action = || format!("open the folder of the socket {}", path.display());
-    let (short, held) = found.map_err(|cause| failed(action(), cause))?;
+    let (short, held) = found.map_err(|cause| product.failed(action(), cause))?;
     target.place = Place::Socket(short.join(name));
     Ok(held)
 }
 
 /// Why there is no connection, and what to do next. Never contains the password.
-fn refused(target: &Target, cause: &Error) -> EngineError {
-    let Target { user, place, .. } = target;
+fn refused(product: &Product, target: &Target, cause: &Error) -> EngineError {
+    let (Target { user, place, .. }, engine) = (target, product.engine());
     let action = format!("connect to {place} as '{user}'");
     let why = match (code(cause), cause) {
         (Some(1698), _) => {
@@ -180,9 +188,10 @@ fn refused(target: &Target, cause: &Error) -> EngineError {
         (Some(1045), _) if target.has_password() => {
             "the password is wrong for this account; it came from MYSQL_PWD or ~/.my.cnf".to_owned()
         }
-        (Some(1045), _) => "the account needs a password and none was given: put it into MYSQL_PWD or \
-                            ~/.my.cnf ([client] password=…), or name another account (mariadb://user@host)"
-            .to_owned(),
+        (Some(1045), _) => format!(
+            "the account needs a password and none was given: put it into MYSQL_PWD or ~/.my.cnf ([client] \
+             password=…), or name another account ({engine}://user@host)"
+        ),
         (Some(1049), _) => {
             "there is no such database; correct its name in the address, or leave it out if none is needed"
                 .to_owned()
@@ -190,7 +199,7 @@ fn refused(target: &Target, cause: &Error) -> EngineError {
         (Some(1130), _) => "the server accepts no account from this machine; GRANT one".to_owned(),
         (Some(_), _) => advice(cause),
         (None, Error::DriverError(DriverError::CouldNotConnect(Some((_, text, kind))))) => {
-            absent(text, *kind)
+            absent(engine, text, *kind)
         }
         (None, Error::DriverError(DriverError::CouldNotConnect(None) | DriverError::ConnectTimeout)) => {
             "no answer; check host, port and firewall".to_owned()
@@ -207,20 +216,21 @@ fn refused(target: &Target, cause: &Error) -> EngineError {
             format!("no TLS: {cause}; ssl-ca=FILE names its authority, ssl-mode=required does not check it")
         }
         (None, Error::IoError(cause)) => match cause.kind() {
-            ErrorKind::WouldBlock | ErrorKind::TimedOut => "nothing there speaks MariaDB's protocol".into(),
+            ErrorKind::WouldBlock | ErrorKind::TimedOut => {
+                format!("nothing there speaks {}'s protocol", product.title)
+            }
             _ => format!("the connection broke: {cause}"),
         },
         (None, other) => advice(other),
     };
-    failed(action, why)
+    product.failed(action, why)
 }
 
-fn absent(text: &str, kind: ErrorKind) -> String {
+fn absent(engine: &str, text: &str, kind: ErrorKind) -> String {
     match kind {
-        ErrorKind::NotFound => {
-            "there is no such socket; start the server, or name it: mariadb://user@host:3306 or MYSQL_UNIX_PORT"
-                .to_owned()
-        }
+        ErrorKind::NotFound => format!(
+            "there is no such socket; start the server, or name it: {engine}://user@host:3306 or MYSQL_UNIX_PORT"
+        ),
         ErrorKind::ConnectionRefused => "the connection was refused; is the server running there?".to_owned(),
         ErrorKind::PermissionDenied => "this user may not open the socket".to_owned(),
         _ => text.to_owned(),

@@ -15,8 +15,8 @@ use threadwise_process::{Signal, User, stopping, users};
 use super::{Programs, SOCKET};
 use crate::Server;
 use crate::connect::Target;
-use crate::error::failed;
 use crate::options::{Managed, SCHEMA, Waits};
+use crate::product::MARIADB;
 
 /// Users that packages create for the server.
 const USERS: [&str; 2] = ["mysql", "mariadb"];
@@ -92,7 +92,9 @@ impl Setup {
             death_signal: DeathSignal::Kill,
             cpus: None,
         };
-        spawn::run(&program, INSTALL_LIMIT).map(drop).map_err(|cause| failed("make a data directory", cause))
+        spawn::run(&program, INSTALL_LIMIT)
+            .map(drop)
+            .map_err(|cause| MARIADB.failed("make a data directory", cause))
     }
 
     fn arguments(&self, home: &Home) -> Vec<OsString> {
@@ -206,8 +208,8 @@ impl Launch for Setup {
     fn connect(&self, home: &Home) -> Result<Server, EngineError> {
         let socket = socket(home);
         match socket.exists() {
-            true => Server::find(Target::own(socket), SCHEMA),
-            false => Err(failed("start the server", "it created no socket")),
+            true => Server::find(&MARIADB, Target::own(socket), SCHEMA),
+            false => Err(MARIADB.failed("start the server", "it created no socket")),
         }
     }
 
@@ -245,14 +247,14 @@ impl Launch for Setup {
             true => Ok(()),
             false => {
                 let last = self.last_words(&home.log(), 0);
-                Err(failed(action, format!("it ended with {status}: {last}")))
+                Err(MARIADB.failed(action, format!("it ended with {status}: {last}")))
             }
         };
-        if let Some(status) = stopping::wait(child, limit).map_err(|cause| failed(action, cause))? {
+        if let Some(status) = stopping::wait(child, limit).map_err(|cause| MARIADB.failed(action, cause))? {
             return ended(status);
         }
         let stopped = stopping::stop(child, &[(Signal::TERM, TERM_LIMIT)]);
-        ended(stopped.map_err(|cause| failed(action, cause))?.status)
+        ended(stopped.map_err(|cause| MARIADB.failed(action, cause))?.status)
     }
 }
 

@@ -9,7 +9,7 @@ use threadwise_engine::{EngineError, missing};
 use threadwise_process::programs;
 
 use crate::connect::require_version;
-use crate::error::{ENGINE, failed};
+use crate::product::MARIADB;
 
 /// Where packages put them; PATH comes first.
 const FOLDERS: [&str; 6] =
@@ -52,7 +52,8 @@ impl Programs {
         let named = |bin: &Path| (vec![bin.to_owned()], bin.display().to_string());
         let usual = "PATH and the usual folders".to_owned();
         let (folders, place) = bin.map_or_else(|| (packaged().collect(), usual), named);
-        let lacks = |why: String| if bin.is_some() { refuse("bin", why) } else { missing(ENGINE, &why) };
+        let lacks =
+            |why: String| if bin.is_some() { refuse("bin", why) } else { missing(MARIADB.engine(), &why) };
         let server = find_in(&SERVERS, &folders, &place).map_err(lacks)?;
         let mut folders = beside(&server);
         if bin.is_none() {
@@ -61,7 +62,7 @@ impl Programs {
         let place = format!("{place}, nor beside {}", server.display());
         let install = find_in(&INSTALLERS, &folders, &place).map_err(lacks)?;
         let version_text = version(&server)?;
-        require_version(&version_text, &server.display().to_string())?;
+        require_version(&version_text, &server.display().to_string(), &MARIADB)?;
         // Packaged programs know where their files are; an unpacked server does not.
         let is_unpacked = bin.is_some() || install.parent().is_some_and(|folder| folder.ends_with(SCRIPTS));
         let base = server.parent().and_then(Path::parent).filter(|_| is_unpacked).map(Path::to_owned);
@@ -109,7 +110,7 @@ fn version(server: &Path) -> Result<String, EngineError> {
         .env_clear()
         .stdin(Stdio::null())
         .output()
-        .map_err(|cause| failed(format!("ask {} for its version", server.display()), cause))?;
+        .map_err(|cause| MARIADB.failed(format!("ask {} for its version", server.display()), cause))?;
     Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
 }
 

@@ -8,7 +8,7 @@ BEGIN
     DECLARE [[k{row}|, ]] BIGINT DEFAULT 0;
 ?random    DECLARE seed VARCHAR(64) DEFAULT CONCAT(x, '/', y, '/');
     REPEAT
-?random        SET [[k{row} = CONV(LEFT(MD5(CONCAT(seed, next_key + {row})), 15), 16, 10)|, ]];
+?random        SET [[k{row} = CONV(LEFT({digest}(CONCAT(seed, next_key + {row}){of_bits}), 15), 16, 10)|, ]];
 ?!random        SET [[k{row} = next_key + {row}|, ]];
         INSERT INTO {table} (c1, c2, c3, c4, c5, c6) VALUES [[(k{row}, SYSDATE(6), '{text}', owner, {row}, k{row})|, ]];
         SET now_us = TIMESTAMPDIFF(MICROSECOND, '1970-01-01', SYSDATE(6));

@@ -5,6 +5,7 @@ mod cpu;
 mod parallel_scan;
 mod tpch;
 
+use threadwise_engine::workloads::parallel_scan::ParallelScan;
 use threadwise_engine::{EngineError, LoadRequest, Loaded, servers};
 use threadwise_engine_sql::{Driver, Spec, Work as Steps};
 use threadwise_study::Workload;
@@ -22,7 +23,7 @@ pub(crate) enum Work {
     /// Steps, one after another.
     Steps(Steps),
     /// Scans by parallel workers.
-    ParallelScan(parallel_scan::Work),
+    ParallelScan(ParallelScan),
     /// The queries of TPC-H.
     Tpch(TpchOptions),
 }
@@ -34,7 +35,7 @@ impl Work {
     /// The first unknown or impossible option.
     pub(crate) fn parse(load: &LoadRequest) -> Result<Self, EngineError> {
         match &load.workload {
-            Workload::ParallelScan => Ok(Self::ParallelScan(parallel_scan::Work::parse(load)?)),
+            Workload::ParallelScan => Ok(Self::ParallelScan(parallel_scan::parse(load)?)),
             Workload::Tpch => Ok(Self::Tpch(tpch::parse(load)?)),
             Workload::Transaction => Ok(Self::Steps(Steps::transaction(transaction::parse(load)?))),
             _ => steps::parse(load).map(Self::Steps),
@@ -69,7 +70,7 @@ pub(crate) fn expect_database(load: &LoadRequest, database: &str) -> Result<(), 
 pub(crate) fn data_bytes(load: &LoadRequest) -> Result<u64, EngineError> {
     Ok(match Work::parse(load)? {
         Work::Steps(workload) => steps::data_bytes(&workload, load.sessions),
-        Work::ParallelScan(workload) => workload.pool_bytes(),
+        Work::ParallelScan(scan) => parallel_scan::pool_bytes(&scan),
         Work::Tpch(options) => tpch::data_bytes(&options),
     })
 }
@@ -113,7 +114,7 @@ pub(crate) fn is_cold(load: &LoadRequest) -> Result<bool, EngineError> {
 /// The first unknown or impossible option.
 pub(crate) fn suffix(load: &LoadRequest, ours: bool) -> Result<String, EngineError> {
     let name = match Work::parse(load)? {
-        Work::ParallelScan(workload) => workload.suffix(),
+        Work::ParallelScan(scan) => parallel_scan::schema_name(&scan),
         Work::Tpch(options) => tpch::schema_name(&options),
         Work::Steps(workload) => return Ok(servers::suffix(load, workload.changes_data())),
     };
@@ -136,8 +137,9 @@ pub(crate) fn server_settings(
     major: u32,
 ) -> Result<Vec<(&'static str, String)>, EngineError> {
     Ok(match Work::parse(load)? {
-        Work::ParallelScan(workload) => tpch::server_settings(workload.pool_bytes(), memory_bytes, major),
-        Work::Tpch(options) => tpch::server_settings(tpch::data_bytes(&options), memory_bytes, major),
+        Work::ParallelScan(_) | Work::Tpch(_) => {
+            tpch::server_settings(data_bytes(load)?, memory_bytes, major)
+        }
         Work::Steps(_) => Vec::new(),
     })
 }
@@ -165,7 +167,7 @@ pub(crate) fn load_shared(server: &Server, request: &LoadRequest, ours: bool) ->
         Work::Steps(workload) => {
             threadwise_engine_sql::load_shared(server, &mut control, &workload, request, &suffix)
         }
-        Work::ParallelScan(workload) => parallel_scan::load(&mut control, server, &workload, &suffix),
+        Work::ParallelScan(scan) => parallel_scan::load(&mut control, server, &scan, &suffix),
         Work::Tpch(options) => {
             let schema = schema(server, &suffix);
             threadwise_engine_sql::tpch::load(server, &mut control, &options, request, schema)

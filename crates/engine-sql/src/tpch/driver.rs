@@ -14,8 +14,8 @@ use threadwise_study::tpch::Test;
 use threadwise_study::{Options, QueryExecution};
 use threadwise_tpch::options::{Cache, TpchOptions};
 
-use crate::driver::{Connection, Driver, Opened};
-use crate::template::{Names, fill};
+use crate::driver::{Driver, Opened};
+use crate::template::Names;
 use crate::usage::Usage;
 use crate::workload::Objects;
 
@@ -207,13 +207,9 @@ pub trait QueryDriver: Driver {
         text: &mut dyn BufRead,
     ) -> Result<u64, EngineError>;
 
-    /// Gathers the statistics of a table.
-    ///
-    /// # Errors
-    /// An error of the server.
-    fn gather_statistics(&self, control: &mut Self::Connection, table: &str) -> Result<(), EngineError> {
-        let sql = fill(self.tpch_sql().statistics, &[("table", table)]);
-        control.run(&format!("gather statistics of table {table}"), &sql)
+    /// Whether the server keeps statistics of its own where it refuses to gather them.
+    fn keeps_statistics(&self) -> bool {
+        false
     }
 
     /// Starts to observe; with notes for the report. Counters `read_bytes`, `buffer_hits` and `spill_bytes` of the

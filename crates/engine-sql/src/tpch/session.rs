@@ -14,8 +14,9 @@ use threadwise_study::{QueryExecution, SessionSlice};
 
 use super::driver::{QueryDriver, QueryFault, QueryStream, Setup, Texts};
 use crate::driver::{Connection, Opened, Parameter, failed};
+use crate::session::Common;
 use crate::template::fill;
-use crate::usage::{Call, Usage};
+use crate::usage::Call;
 
 /// Orders that are looked up before the first slice, so that their pages and the catalogue's entries are cached.
 const WARM_LOOKUPS: usize = 100;
@@ -100,11 +101,6 @@ impl Drop for Resting<'_> {
         lock(&self.0.resting).insert(self.1);
         self.0.rested.notify_all();
     }
-}
-
-/// Gives a slice what was used between two readings by the server, and by the client.
-fn give(slice: &mut SessionSlice, client_cpu_ns: u64, readings: [Usage; 2]) {
-    Call { client_cpu_ns, ..Call::new(1, 1, 1, readings) }.give_to(slice);
 }
 
 /// A session that executes queries.
@@ -193,7 +189,7 @@ impl<S: QueryStream> Session for StreamSession<S> {
             Ok(QueryExecution { query, started_ns, rows, ..execution })
         })?;
         let client_cpu_ns = stream.client_cpu_ns().saturating_sub(client_ns);
-        give(&mut slice, client_cpu_ns, [before, stream.used()]);
+        Call { client_cpu_ns, ..Call::new(1, 1, 1, [before, stream.used()]) }.give_to(&mut slice);
         if slice.cpu_ns == 0 {
             slice.cpu_ns = slice.queries.iter().filter_map(|one| one.cpu_ns).sum();
         }
@@ -204,16 +200,12 @@ impl<S: QueryStream> Session for StreamSession<S> {
 
 /// A session of short queries: one order by its key, by a statement that is planned once and has no parallel workers.
 pub(super) struct ShortSession<D: QueryDriver> {
-    connection: D::Connection,
+    common: Common<D>,
     statement: <D::Connection as Connection>::Statement,
-    _at_end: Option<AtEnd>,
-    engine: &'static str,
-    number: u32,
     /// Sessions that are streams.
     streams: u32,
     seed: u64,
     orders: u64,
-    thread: Option<Thread>,
     shared: Arc<Shared>,
 }
 
@@ -228,56 +220,56 @@ impl<D: QueryDriver> ShortSession<D> {
         request: &SessionRequest,
         shared: Arc<Shared>,
     ) -> Result<Self, EngineError> {
-        let dialect = driver.dialect();
-        let (engine, number, seed) = (dialect.engine, request.session, request.seed);
+        let (dialect, streams, seed) = (driver.dialect(), setup.streams(), request.seed);
         let unknown =
             || failed(dialect, "open a session of short queries", "the number of orders is unknown");
         let orders = orders(setup.options.scale).ok_or_else(unknown)?;
-        let opened = driver.open_short(setup, number)?;
-        shared.add(number, &opened);
-        let Opened { mut connection, backend, at_end, .. } = opened;
+        let opened = driver.open_short(setup, request.session)?;
+        shared.add(request.session, &opened);
+        let mut common = Common::<D>::new(opened, dialect, request.session, false)?;
         let table = driver.table(&setup.schema, "orders");
         let sql = fill(driver.tpch_sql().short, &[("table", &table), ("key", &dialect.mark(1))]);
-        let (statement, streams) = (connection.prepare(&sql)?, setup.streams());
-        let thread = backend.ok();
-        let _at_end = at_end;
-        Ok(Self { connection, statement, _at_end, engine, number, streams, seed, orders, thread, shared })
+        let statement = common.connection.prepare(&sql)?;
+        Ok(Self { common, statement, streams, seed, orders, shared })
     }
 
     fn keys(&self, sequence: u64) -> OrderKeys {
-        OrderKeys::new(self.seed, self.number, sequence, self.orders)
+        OrderKeys::new(self.seed, self.common.number, sequence, self.orders)
     }
+}
 
-    /// Whether the answer for a key is that order.
-    fn look_up(&mut self, key: i64) -> Result<bool, EngineError> {
-        let mut answer = [None];
-        let (action, parameters) = (format_args!("look up order {key}"), [Parameter::Big(key)]);
-        let has_row = self.connection.first(action, &self.statement, &parameters, &mut answer)?;
-        Ok(has_row && answer == [Some(key)])
-    }
+/// Whether the answer for a key is that order.
+fn look_up<C: Connection>(
+    connection: &mut C,
+    statement: &C::Statement,
+    key: i64,
+) -> Result<bool, EngineError> {
+    let (action, mut answer) = (format_args!("look up order {key}"), [None]);
+    let has_row = connection.first(action, statement, &[Parameter::Big(key)], &mut answer)?;
+    Ok(has_row && answer == [Some(key)])
 }
 
 impl<D: QueryDriver> Session for ShortSession<D> {
     fn warm(&mut self) -> Result<(), EngineError> {
         // For a slice outside of the study.
         for key in self.keys(u64::MAX).take(WARM_LOOKUPS) {
-            self.look_up(key)?;
+            look_up(&mut self.common.connection, &self.statement, key)?;
         }
-        self.connection.rest()
+        self.common.connection.rest()
     }
 
     fn slice(&mut self, window: &Window) -> Result<SessionSlice, EngineError> {
-        let (shared, streams, thread) = (Arc::clone(&self.shared), self.streams, self.thread);
-        let _resting = Resting(&shared, self.number);
-        let before = self.connection.usage(thread)?;
-        let (client_ns, keys) = (self.connection.client_cpu_ns(), self.keys(window.sequence));
-        let is_over = || shared.rest_up_to(streams);
-        let mut slice = beside(self.engine, window, keys, is_over, |key| self.look_up(key))?;
-        let client_cpu_ns = self.connection.client_cpu_ns().saturating_sub(client_ns);
-        let used = [before, self.connection.usage(thread)?];
-        give(&mut slice, client_cpu_ns, used);
-        self.connection.rest()?;
-        Ok(slice)
+        let keys = self.keys(window.sequence);
+        let Self { common, statement, streams, shared, .. } = self;
+        let _resting = Resting(shared, common.number);
+        let engine = common.dialect.engine;
+        let done = common.client_loop(1, |connection| {
+            let is_over = || shared.rest_up_to(*streams);
+            let slice = beside(engine, window, keys, is_over, |key| look_up(connection, statement, key))?;
+            let steps = slice.steps;
+            Ok((slice, steps))
+        });
+        common.is_done_with(window, done.map(|(slice, _)| slice))
     }
 }
 

@@ -33,9 +33,11 @@ pub(crate) const DIALECT: Dialect = Dialect {
     rows_held: include_str!("../sql/rows_held.sql"),
     rows_put_back: include_str!("../sql/rows_put_back.sql"),
     rows_counted: &[],
-    // It has no read-only transactions, so it has no workload of the user's statements.
-    begin: ["", ""],
-    end: "",
+    // It has no read-only transactions: see `crate::transaction`.
+    begin: ["BEGIN TRANSACTION"; 2],
+    end: " TRANSACTION",
+    // Linked servers stand before a dot too.
+    databases: "SELECT name FROM sys.databases UNION SELECT name FROM sys.servers WHERE is_linked = 1",
     schema: SchemaSql {
         noun: "schema",
         option: "schema",

@@ -12,18 +12,22 @@
 use std::fmt::Arguments;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
+use std::time::Duration;
 use threadwise_engine::EngineError;
 use threadwise_engine::servers::Thread;
 use threadwise_engine::workloads::insert::{Durability, Insert, TEXT_CHARS, Table};
 use threadwise_engine::workloads::logical_io::{range_sum, row_sum, shuffled_keys};
 use threadwise_engine::workloads::options::Loop;
+use threadwise_engine::workloads::transaction::{
+    AnswerSize, Parameter as Range, STATEMENT_LIMIT_SECONDS, Statement,
+};
 use threadwise_engine_sql::{
     self as sql, Blocks, Dialect, Driver, Keys, Names, Objects, Opened, Parameter, Rows, Spec, Template,
     Usage, Value, Work, fill, insert_template, numbers,
 };
 use tiberius::{ColumnData, Row, ToSql, TokenRow};
 
-use crate::client::connect::{Connection, Fault, Server};
+use crate::client::connect::{Connection, Fault, Server, Unread};
 use crate::client::dialect::DIALECT;
 use crate::client::error::{advice, query};
 use crate::client::observe::SqlserverObserver;
@@ -36,6 +40,9 @@ const PAYLOAD_BYTES: u64 = 7000;
 
 /// Far from 0, so that the numbers look the same after any number of updates.
 const VALUE_BASE: i64 = 1 << 40;
+
+/// Time limit of a statement of the user: a closed connection ends it in the server.
+const STATEMENT_LIMIT: Duration = Duration::from_secs(STATEMENT_LIMIT_SECONDS as u64);
 
 /// Rows of one INSERT statement of the load, and of one transaction.
 const BATCH: usize = 1000;
@@ -67,6 +74,14 @@ impl Database {
         let is_near = self.server.target().is_near();
         Ok(Opened { connection, id: id.unwrap_or(0), backend, is_near, at_end: None })
     }
+}
+
+/// A statement, which the server compiles when it is first executed.
+pub(crate) struct Text {
+    sql: String,
+    /// Parameters of the user's statements: whether all of a range have 32 bits, so that an index of a column of 32
+    /// bits is used as it is.
+    are_small: Vec<bool>,
 }
 
 /// A parameter as the client library sends it.
@@ -105,7 +120,7 @@ pub(crate) fn values(rows: &[Row]) -> Vec<Vec<Value>> {
 }
 
 impl sql::Connection for Connection {
-    type Statement = String;
+    type Statement = Text;
 
     fn run(&mut self, action: &str, sql: &str) -> Result<(), EngineError> {
         Self::run(self, sql).map_err(|cause| query(action, &cause))
@@ -124,20 +139,20 @@ impl sql::Connection for Connection {
         Ok(values(&rows))
     }
 
-    fn prepare(&mut self, sql: &str) -> Result<String, EngineError> {
-        Ok(sql.to_owned())
+    fn prepare(&mut self, sql: &str) -> Result<Text, EngineError> {
+        Ok(Text { sql: sql.to_owned(), are_small: Vec::new() })
     }
 
     fn first(
         &mut self,
         action: Arguments<'_>,
-        statement: &String,
+        statement: &Text,
         parameters: &[Parameter<'_>],
         answer: &mut [Option<i64>],
     ) -> Result<bool, EngineError> {
         let rows = match parameters {
-            [] => Self::rows(self, statement).map_err(|cause| query(action.to_string(), &cause))?,
-            all => self.ask(action, statement, all)?,
+            [] => Self::rows(self, &statement.sql).map_err(|cause| query(action.to_string(), &cause))?,
+            all => self.ask(action, &statement.sql, all)?,
         };
         let Some(row) = rows.first() else { return Ok(false) };
         answer.iter_mut().enumerate().for_each(|(at, number)| *number = whole(row, at));
@@ -148,11 +163,40 @@ impl sql::Connection for Connection {
     fn change(
         &mut self,
         action: Arguments<'_>,
-        statement: &String,
+        statement: &Text,
         parameters: &[Parameter<'_>],
     ) -> Result<Option<u64>, EngineError> {
-        let rows = self.ask(action, statement, parameters)?;
+        let rows = self.ask(action, &statement.sql, parameters)?;
         Ok(rows.first().and_then(|row| whole(row, 0)).and_then(|rows| u64::try_from(rows).ok()))
+    }
+
+    /// All parameters of the file are sent with each statement, which may use some of them more than once.
+    fn prepare_theirs(&mut self, statement: &Statement, ranges: &[Range]) -> Result<Text, EngineError> {
+        let is_small = |range: &Range| i32::try_from(range.low).and(i32::try_from(range.high)).is_ok();
+        let sql = statement.text(|at| format!("@P{}", at + 1));
+        Ok(Text { sql, are_small: ranges.iter().map(is_small).collect() })
+    }
+
+    fn execute_theirs(
+        &mut self,
+        statement: &Statement,
+        prepared: &Text,
+        values: &[i64],
+    ) -> Result<(), EngineError> {
+        let sent =
+            values.iter().zip(&prepared.are_small).map(|(value, is_small)| match i32::try_from(*value) {
+                Ok(small) if *is_small => Sent(Parameter::Int(small)),
+                _ => Sent(Parameter::Big(*value)),
+            });
+        let sent: Vec<Sent<'_>> = sent.collect();
+        let sent: Vec<&dyn ToSql> = sent.iter().map(|one| one as &dyn ToSql).collect();
+        let mut size = AnswerSize::default();
+        self.read_rows(&prepared.sql, &sent, STATEMENT_LIMIT, &mut |bytes| size.add_row(bytes)).map_err(
+            |cause| match cause {
+                Unread::Fault(cause) => explain(statement, advice(&cause)),
+                Unread::Ours(why) => explain(statement, why),
+            },
+        )
     }
 
     /// By sys.dm_exec_sessions; a login sees its own sessions there without any right. Values are of ended requests, CPU
@@ -166,6 +210,11 @@ impl sql::Connection for Connection {
             ..Usage::default()
         })
     }
+}
+
+/// The error of a statement of the user.
+fn explain(statement: &Statement, why: impl ToString) -> EngineError {
+    failed(format!("execute line {}", statement.line), why)
 }
 
 impl Driver for Database {
@@ -192,7 +241,10 @@ impl Driver for Database {
         self.server.connect(purpose)
     }
 
-    fn open(&self, _: &Work, session: u32) -> Result<Opened<Connection>, EngineError> {
+    fn open(&self, workload: &Work, session: u32) -> Result<Opened<Connection>, EngineError> {
+        if let Spec::Transaction(transaction) = &workload.spec {
+            transaction.expect_database(self.server.database())?;
+        }
         self.open_session(session)
     }
 
@@ -214,17 +266,14 @@ impl Driver for Database {
         blocks: &Blocks<'_>,
         seed: u64,
     ) -> Result<(), EngineError> {
-        let mut keys = shuffled_keys(seed, blocks.spec.blocks).into_iter();
-        let mut next = || {
-            Ok::<_, Fault>(keys.next().map(|key| {
-                let mut row = TokenRow::new();
-                row.push(ColumnData::I32(i32::try_from(key).ok()));
-                row.push(ColumnData::I64(Some(VALUE_BASE)));
-                row.push(ColumnData::I64(Some(row_sum(u64::from(key)) - VALUE_BASE)));
-                row
-            }))
-        };
-        let loaded = control.bulk(&blocks.table(), &["k", "value", "twin"], &mut next);
+        let rows = shuffled_keys(seed, blocks.spec.blocks).into_iter().map(|key| {
+            let mut row = TokenRow::new();
+            row.push(ColumnData::I32(i32::try_from(key).ok()));
+            row.push(ColumnData::I64(Some(VALUE_BASE)));
+            row.push(ColumnData::I64(Some(row_sum(u64::from(key)) - VALUE_BASE)));
+            Ok(row)
+        });
+        let loaded = control.bulk(&blocks.table(), &["k", "value", "twin"], rows);
         loaded.map(drop).map_err(|cause| query("load rows", &cause))
     }
 
@@ -252,16 +301,14 @@ impl Driver for Database {
         let create = fill(include_str!("../sql/seed_keys.sql"), &[("table", &staging)]);
         run(control, "create a table", &create)?;
         let mut number = 0;
-        let mut next = || {
-            Ok::<_, Fault>(keys.next().map(|key| {
-                number += 1;
-                let mut row = TokenRow::new();
-                row.push(ColumnData::I32(i32::try_from(number).ok()));
-                row.push(ColumnData::I64(Some(key)));
-                row
-            }))
-        };
-        control.bulk(&staging, &["n", "k"], &mut next).map_err(|cause| query("load keys", &cause))?;
+        let numbered = keys.map(|key| {
+            number += 1;
+            let mut row = TokenRow::new();
+            row.push(ColumnData::I32(i32::try_from(number).ok()));
+            row.push(ColumnData::I64(Some(key)));
+            Ok(row)
+        });
+        control.bulk(&staging, &["n", "k"], numbered).map_err(|cause| query("load keys", &cause))?;
         for first in (1..=number).step_by(BATCH) {
             let sql = Template::default()
                 .with("table", &table)

@@ -8,10 +8,11 @@ use crate::client::affinity::{self, Held};
 use crate::client::driver::Database;
 use crate::options::Affinity;
 
-/// Threadwise's schema in the user's database, and the affinity if it is changed, which is restored first.
+/// Threadwise's schema in the user's database, if the workload has data there, and the affinity if it is changed, which
+/// is restored first.
 pub(crate) struct Kept {
     held: Option<Held>,
-    schema: KeptSchema<Database>,
+    schema: Option<KeptSchema<Database>>,
 }
 
 impl Kept {
@@ -19,10 +20,14 @@ impl Kept {
     ///
     /// # Errors
     /// See [`KeptSchema::make`] and [`Held::begin`]; nothing is left.
-    pub(crate) fn make(database: Database, engine_options: &Options) -> Result<Self, EngineError> {
+    pub(crate) fn make(
+        database: Database,
+        engine_options: &Options,
+        has_data: bool,
+    ) -> Result<Self, EngineError> {
         let server = database.server.clone();
         affinity::put_left_back(&server)?;
-        let mut kept = Self { held: None, schema: KeptSchema::make(database)? };
+        let mut kept = Self { held: None, schema: has_data.then(|| KeptSchema::make(database)).transpose()? };
         if server.affinity() == Affinity::Set {
             kept.held = Some(Held::begin(&server, engine_options)?);
         }
@@ -33,6 +38,6 @@ impl Kept {
 impl Keeper for Kept {
     fn end(mut self: Box<Self>) -> Result<(), EngineError> {
         let restored = self.held.take().map_or(Ok(()), Held::restore);
-        restored.and(self.schema.end())
+        restored.and(self.schema.as_mut().map_or(Ok(()), KeptSchema::end))
     }
 }

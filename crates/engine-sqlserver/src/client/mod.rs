@@ -21,7 +21,7 @@ use threadwise_engine::{
     Engine, EngineError, Keeper, KnownBy, LoadRequest, Loaded, Point, Running, StartRequest,
 };
 use threadwise_engine_sql::tpch::{self as sql_tpch, Queries};
-use threadwise_engine_sql::{Driver as _, Started, Treatment, load_shared};
+use threadwise_engine_sql::{Driver as _, Started, Treatment, load, load_shared};
 use threadwise_machine::CpuSet;
 use threadwise_study::engine::Properties;
 use threadwise_study::{Options, Workload};
@@ -87,7 +87,8 @@ impl Engine for Client {
 
     fn keep(&self, request: &LoadRequest, _: u32) -> Result<Option<Box<dyn Keeper>>, EngineError> {
         let server = find(&request.engine_options)?;
-        Ok(Some(Box::new(Kept::make(Database::new(server, None), &request.engine_options)?)))
+        let has_data = request.workload != Workload::Transaction;
+        Ok(Some(Box::new(Kept::make(Database::new(server, None), &request.engine_options, has_data)?)))
     }
 
     fn load(&self, request: &LoadRequest) -> Result<Loaded, EngineError> {
@@ -99,8 +100,12 @@ impl Engine for Client {
         }
         let (workload, buckets) = work::parse(request)?;
         let database = Database::new(server, buckets);
+        let mut control = database.connect("threadwise load")?;
+        if request.workload == Workload::Transaction {
+            return load(&database, &mut control, &workload, request, "");
+        }
         let suffix = servers::suffix(request, workload.changes_data());
-        load_shared(&database, &mut database.connect("threadwise load")?, &workload, request, &suffix)
+        load_shared(&database, &mut control, &workload, request, &suffix)
     }
 
     fn start(&self, request: &StartRequest) -> Result<Box<dyn Running>, EngineError> {

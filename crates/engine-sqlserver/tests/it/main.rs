@@ -15,5 +15,6 @@ mod model;
 mod rights;
 mod schema;
 mod tpch;
+mod transaction;
 mod worker;
 mod worker_program;

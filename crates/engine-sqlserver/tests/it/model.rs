@@ -7,6 +7,7 @@ mod loops;
 mod queries;
 pub mod table;
 mod template;
+mod transactions;
 mod views;
 
 use std::collections::BTreeMap;
@@ -140,6 +141,9 @@ pub struct State {
     pub connected: Vec<(&'static str, &'static str)>,
     /// Texts of queries that were executed, with their degree of parallelism.
     pub executed: Vec<(String, i64)>,
+    /// Open transactions of the user's statements, by connection, and those that ended: what was done in each.
+    pub transactions: BTreeMap<u64, Vec<String>>,
+    pub ended: Vec<String>,
 }
 
 /// The server.
@@ -268,9 +272,16 @@ impl Model {
 }
 
 fn lists() -> impl Iterator<Item = &'static (&'static str, Handler)> {
-    [affinity::STATEMENTS, views::STATEMENTS, catalog::STATEMENTS, loops::STATEMENTS, queries::STATEMENTS]
-        .into_iter()
-        .flatten()
+    [
+        affinity::STATEMENTS,
+        views::STATEMENTS,
+        catalog::STATEMENTS,
+        loops::STATEMENTS,
+        queries::STATEMENTS,
+        transactions::STATEMENTS,
+    ]
+    .into_iter()
+    .flatten()
 }
 
 /// Microseconds since 2020 in UTC.

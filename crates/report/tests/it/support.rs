@@ -137,7 +137,7 @@ fn study(rounds: u32, blocks: u32) -> Study {
                     name: format!("{name}/{suffix} : alone"),
                     treatment: format!("{name}/{suffix}"),
                     baseline: vec![format!("alone/{suffix}"), format!("alone'/{suffix}")],
-                    kind: "baseline".to_owned(),
+                    kind: "baseline".into(),
                 });
             }
         }
@@ -145,7 +145,7 @@ fn study(rounds: u32, blocks: u32) -> Study {
             name: format!("smt-yield/{suffix}"),
             treatment: format!("same-core/{suffix}"),
             baseline: vec![format!("one-cpu/{suffix}")],
-            kind: "smt-yield".to_owned(),
+            kind: "smt-yield".into(),
         });
     }
     Study {

@@ -11,7 +11,7 @@ use super::definition::{MAX_DOP, MAX_SESSIONS, Orders, SweepSection};
 use super::overrides::Overrides;
 use super::source::LoadError;
 use crate::worklist::MAX_JOBS;
-use crate::{Comparison, OptionValue, Role, Workload};
+use crate::{Comparison, ComparisonKind, OptionValue, Role, Workload};
 
 /// The option that is a degree of parallelism.
 pub(super) const DOP: &str = "dop";
@@ -131,8 +131,8 @@ impl Axis {
     pub fn comparisons(&self, group: &Group) -> Vec<Comparison> {
         let alone = &group.baseline().name;
         let mut found: Vec<Comparison> = Vec::new();
-        let mut add = |kind: &str, name: String, top: &Point, under: &Point| {
-            let is_known = under.name == *alone && kind != "both-threads"
+        let mut add = |kind: ComparisonKind, name: String, top: &Point, under: &Point| {
+            let is_known = under.name == *alone && kind != ComparisonKind::BothThreads
                 || top.name == *alone && self.kind != Kind::Sessions;
             let comparison = group.ratio(group.whole(&name), &top.name, group, &under.name, kind);
             let is_there = |other: &Comparison| {
@@ -157,15 +157,17 @@ impl Axis {
             };
             if let Some(under) = one_thread(top.number) {
                 match self.kind {
-                    Kind::Jobs => add("smt-whole", format!("all over no-smt, j{}", top.number), top, under),
-                    _ => add("smt-dop", format!("{} over {}", top.name, under.name), top, under),
+                    Kind::Jobs => {
+                        add(ComparisonKind::SmtWhole, format!("all over no-smt, j{}", top.number), top, under)
+                    }
+                    _ => add(ComparisonKind::SmtDop, format!("{} over {}", top.name, under.name), top, under),
                 }
             }
             if self.kind == Kind::Dop
                 && top.number == top.cpus
                 && let Some(under) = one_thread(top.cores).filter(|under| under.number < top.number)
             {
-                add("both-threads", format!("{} over {}", top.name, under.name), top, under);
+                add(ComparisonKind::BothThreads, format!("{} over {}", top.name, under.name), top, under);
             }
             let is_last = self.points.get(at + 1).is_none_or(|next| !next.is_beside(top));
             if self.kind == Kind::Sessions && is_last {
@@ -174,7 +176,12 @@ impl Axis {
                 let last =
                     beyond().rfind(|point| point.number <= self.allowed).or_else(|| beyond().next_back());
                 if let Some((under, top)) = line().find(|point| point.number == self.cores).zip(last) {
-                    add("beyond-cores", format!("beyond-cores {}", self.span(top, under)), top, under);
+                    add(
+                        ComparisonKind::BeyondCores,
+                        format!("beyond-cores {}", self.span(top, under)),
+                        top,
+                        under,
+                    );
                 }
             }
         }
@@ -182,11 +189,13 @@ impl Axis {
     }
 
     /// Kind and name of the comparison of a point with the one before it.
-    fn step(&self, top: &Point, under: &Point) -> (&'static str, String) {
+    fn step(&self, top: &Point, under: &Point) -> (ComparisonKind, String) {
         match self.kind {
-            Kind::Sessions => ("sweep-step", format!("sweep-step {}", self.span(top, under))),
-            Kind::Dop => ("dop-step", format!("{} over d{}", top.name, under.number)),
-            Kind::Jobs => ("jobs-step", format!("jobs {}-{} {}", under.number, top.number, top.line)),
+            Kind::Sessions => (ComparisonKind::SweepStep, format!("sweep-step {}", self.span(top, under))),
+            Kind::Dop => (ComparisonKind::DopStep, format!("{} over d{}", top.name, under.number)),
+            Kind::Jobs => {
+                (ComparisonKind::JobsStep, format!("jobs {}-{} {}", under.number, top.number, top.line))
+            }
         }
     }
 

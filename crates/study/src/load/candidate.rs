@@ -14,7 +14,7 @@ use super::source::{LoadError, StudyFile};
 use crate::instance::short_labels;
 use crate::study::MIN_BLOCKS;
 use crate::worklist::MAX_JOBS;
-use crate::{Arm, Comparison, Instance, OptionValue, Options, Role, Workload};
+use crate::{Arm, Comparison, ComparisonKind, Instance, OptionValue, Options, Role, Workload};
 
 /// The draw decides where `remote` is. This many blocks are checked before a study starts: as many as `--until` looks
 /// at before its budget's end. The plan checks later blocks.
@@ -97,9 +97,16 @@ impl Group {
     }
 
     /// The ratio of one of its treatments to one of a group.
-    pub fn ratio(&self, name: String, top: &str, other: &Self, under: &str, kind: &str) -> Comparison {
+    pub fn ratio(
+        &self,
+        name: String,
+        top: &str,
+        other: &Self,
+        under: &str,
+        kind: impl Into<ComparisonKind>,
+    ) -> Comparison {
         let (treatment, baseline) = (self.whole(top), other.below(under));
-        Comparison { name, treatment, baseline, kind: kind.to_owned() }
+        Comparison { name, treatment, baseline, kind: kind.into() }
     }
 }
 

@@ -7,25 +7,19 @@ use super::definition::{ComparisonSection, TreatmentSection};
 use super::factors;
 use super::quota::Reached;
 use super::source::{LoadError, StudyFile};
-use crate::version::{self, NAMES};
-use crate::{Comparison, Options, Role, Study};
+use crate::version::NAMES;
+use crate::{Comparison, ComparisonKind, Options, Role, Study};
 
 /// Comparisons that any study gets when both sides exist with equal numbers of sessions: kind, placement on top,
 /// placement below.
-const PAIRS: [(&str, &str, &str); 3] = [
-    ("smt-yield", "same-core", "one-cpu"),
-    ("cores", "same-package", "same-core"),
-    ("packages", "cross-package", "same-package"),
+const PAIRS: [(ComparisonKind, &str, &str); 3] = [
+    (ComparisonKind::SmtYield, "same-core", "one-cpu"),
+    (ComparisonKind::Cores, "same-package", "same-core"),
+    (ComparisonKind::Packages, "cross-package", "same-package"),
 ];
 
 /// Default kind of a file's comparison.
 const NAMED: &str = "named";
-
-/// Kind of a comparison with the baseline.
-const BASELINE: &str = "baseline";
-
-/// Kind of the comparison of both threads of a core with SMT taken away.
-const BOTH_THREADS: &str = "smt-off";
 
 /// Pairs of placements: both threads, and one thread, of the same cores.
 const BOTH_AND_ONE: [(&str, &str); 2] = [("all", "no-smt"), ("same-core", "1c1t")];
@@ -56,7 +50,13 @@ pub(super) fn add(
         }
         let baseline = &group.baseline().name;
         study.comparisons.extend(group.compared().map(|Candidate { name, .. }| {
-            group.ratio(format!("{} : {baseline}", group.whole(name)), name, group, baseline, BASELINE)
+            group.ratio(
+                format!("{} : {baseline}", group.whole(name)),
+                name,
+                group,
+                baseline,
+                ComparisonKind::Baseline,
+            )
         }));
         named.extend(pairs(group));
         if let Some(axis) = axis.filter(|axis| axis.kind != super::axis::Kind::Sessions || group.has_sweep) {
@@ -105,7 +105,7 @@ fn pairs(group: &Group) -> impl Iterator<Item = Comparison> {
     PAIRS.into_iter().filter_map(move |(kind, top, under)| {
         let (top, under) = (find(top)?, find(under)?);
         (top.sessions == under.sessions)
-            .then(|| group.ratio(group.whole(kind), &top.name, group, &under.name, kind))
+            .then(|| group.ratio(group.whole(kind.word()), &top.name, group, &under.name, kind))
     })
 }
 
@@ -149,7 +149,7 @@ fn add_named(
         None => named.push(comparison),
         Some(at) => {
             named[at].name = comparison.name;
-            if comparison.kind != NAMED {
+            if comparison.kind != ComparisonKind::from(NAMED) {
                 named[at].kind = comparison.kind;
             }
         }
@@ -216,15 +216,15 @@ fn versions(group: &Group) -> Vec<Comparison> {
         all.filter(|candidate| candidate.version == Some(version)).collect()
     };
     let (first, second) = (with(NAMES[0]), with(NAMES[1]));
-    let comparison = |top: &Candidate, under: &Candidate, kind: &str| {
+    let comparison = |top: &Candidate, under: &Candidate, kind: ComparisonKind| {
         let name = format!("{} : {}", group.whole(&top.name), under.name);
         group.ratio(name, &top.name, group, &under.name, kind)
     };
     // All studies use this name for comparisons with the baseline.
-    let kind = |at: usize| if at == 0 { BASELINE } else { version::KIND };
+    let kind = |at: usize| if at == 0 { ComparisonKind::Baseline } else { ComparisonKind::Version };
     let over =
         second.iter().zip(&first).enumerate().map(|(at, (top, under))| comparison(top, under, kind(at)));
-    let others = first.iter().skip(1).map(|top| comparison(top, first[0], BASELINE));
+    let others = first.iter().skip(1).map(|top| comparison(top, first[0], ComparisonKind::Baseline));
     over.chain(others).collect()
 }
 
@@ -248,7 +248,7 @@ fn between_levels(groups: &[Group], both_threads: &[String]) -> Vec<Comparison> 
             let candidates = group.candidates.iter().filter(is_there);
             found.extend(candidates.map(|Candidate { name, .. }| {
                 let whole = format!("{} : {factor}={level}", group.whole(name));
-                group.ratio(whole, name, first, name, kind)
+                group.ratio(whole, name, first, name, kind.clone())
             }));
             if factor == "smt" {
                 found.extend(against_one_thread(first, group, both_threads));
@@ -272,7 +272,7 @@ fn against_one_thread<'a>(
                 && candidate.set == both.set
         })?;
         let name = format!("{} : {}", with_smt.whole(&both.name), without.whole(&one.name));
-        Some(with_smt.ratio(name, &both.name, without, &one.name, BOTH_THREADS))
+        Some(with_smt.ratio(name, &both.name, without, &one.name, ComparisonKind::SmtOff))
     })
 }
 
@@ -359,7 +359,7 @@ fn asked_pairs(top: &str, under: &str, study: &Study, groups: &[Group]) -> Vec<C
             name: format!("{top} : {under}"),
             treatment: top,
             baseline: baseline(under),
-            kind: NAMED.to_owned(),
+            kind: NAMED.into(),
         })
     };
     let is_bare = |name: &str| groups.iter().any(|group| group.named(name).is_some());

@@ -11,7 +11,7 @@ use super::source::{LoadError, StudyFile};
 use crate::arm::FACTORS;
 use crate::instance::{self, CACHE, DEVICE_FACTOR, ENGINE_FACTOR};
 use crate::plan::first_threads::has_siblings;
-use crate::{Arm, OptionValue, Options, Role, SmtWay};
+use crate::{Arm, ComparisonKind, OptionValue, Options, Role, SmtWay};
 
 /// Levels by factor: the command line's if given, otherwise the file's.
 ///
@@ -44,14 +44,14 @@ pub(super) fn options(levels: &Options) -> Options {
     levels.iter().filter(|(factor, _)| is_option(factor)).map(|(f, l)| (f.clone(), l.clone())).collect()
 }
 
-/// Kind of the comparisons of a factor whose levels are all compared with the first: `smt-way`, the arm's name, or
-/// `instance`. `None` for other factors.
-pub(super) fn kind(factor: &str) -> Option<&str> {
+/// Kind of the comparisons of a factor whose levels are all compared with the first; `None` for other factors.
+pub(super) fn kind(factor: &str) -> Option<ComparisonKind> {
     match factor {
-        "smt" => Some("smt-way"),
-        _ if FACTORS.contains(&factor) => Some(factor),
-        CACHE | DEVICE_FACTOR => Some("instance"),
-        _ if factor.starts_with(ENGINE_FACTOR) => Some("instance"),
+        "smt" => Some(ComparisonKind::SmtWay),
+        "turbo" => Some(ComparisonKind::Turbo),
+        "governor" => Some(ComparisonKind::Governor),
+        CACHE | DEVICE_FACTOR => Some(ComparisonKind::Instance),
+        _ if factor.starts_with(ENGINE_FACTOR) => Some(ComparisonKind::Instance),
         _ => None,
     }
 }

@@ -8,7 +8,7 @@ use super::overrides::Overrides;
 use super::source::StudyFile;
 use super::timing;
 use crate::engine::{Properties, URL};
-use crate::{Comparison, Options, Quota, Role, Study, Workload};
+use crate::{Comparison, ComparisonKind, Options, Quota, Role, Study, Workload};
 
 /// The quota, and what it limits, if the largest treatment reaches it.
 #[derive(Debug, Clone, Copy)]
@@ -96,7 +96,7 @@ impl<'a> Reached<'a> {
         let pair = |candidate: &Candidate| {
             let below = self.on_whole(group, candidate)?;
             let name = format!("quota {} : {}", group.whole(&candidate.name), below.name);
-            Some(group.ratio(name, &candidate.name, group, &below.name, "quota"))
+            Some(group.ratio(name, &candidate.name, group, &below.name, ComparisonKind::Quota))
         };
         beyond.filter_map(pair).collect()
     }

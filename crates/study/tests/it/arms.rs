@@ -53,7 +53,7 @@ fn smt_off_has_the_arms_in_which_each_treatment_can_be() {
     let compared: Vec<String> = study
         .comparisons
         .iter()
-        .filter(|one| one.kind.starts_with("smt-"))
+        .filter(|one| one.kind.word().starts_with("smt-"))
         .map(|one| format!("{}: {} / {}", one.kind, one.treatment, one.baseline.join("+")))
         .collect();
     let wanted = [
@@ -144,7 +144,7 @@ fn clock_arms_cross_with_everything_and_are_compared_with_the_first() {
     assert_eq!(treatment.arm.to_string(), "turbo=off, governor=performance");
     assert_eq!(treatment.factors["turbo"], "off");
     assert!(!treatment.options.contains_key("turbo"), "it is no option of the workload");
-    let turbo = study.comparisons.iter().find(|one| one.kind == "turbo").unwrap();
+    let turbo = study.comparisons.iter().find(|one| one.kind.word() == "turbo").unwrap();
     assert_eq!(turbo.name, "alone/random,turbo=off : turbo=on".replace("random", "sequential"));
     let plan = plan_block(&study, &topology, 0).unwrap();
     assert_eq!(plan.phases.len(), 3);

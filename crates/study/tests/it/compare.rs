@@ -27,7 +27,7 @@ fn any_two_treatments_are_compared_in_every_group() {
         let name = format!("cross-package/{level} : one-cpu/{level}");
         let found = find(&study, &name).unwrap_or_else(|| panic!("{name} of {:?}", study.comparisons));
         assert_eq!(found.baseline, [format!("one-cpu/{level}")]);
-        assert_eq!(found.kind, "named");
+        assert_eq!(found.kind.word(), "named");
     }
     // Whole names cross groups.
     let study = compared("placement", &["one-cpu/l2:one-cpu/memory"], None).unwrap();
@@ -66,17 +66,16 @@ fn a_file_names_a_known_pair_and_its_kind_stays() {
     let text = "[[treatment]]\nplacement = \"one-cpu\"\n[[treatment]]\nplacement = \"same-core\"\n\
                 [[comparison]]\nname = \"core-of-two-threads\"\ntreatment = \"same-core\"\nbaseline = \"one-cpu\"\n";
     let study = file(text).unwrap().resolve(&server(), &Overrides::default()).unwrap();
-    assert_eq!(find(&study, "core-of-two-threads").unwrap().kind, "smt-yield");
+    assert_eq!(find(&study, "core-of-two-threads").unwrap().kind.word(), "smt-yield");
     assert_eq!(find(&study, "smt-yield"), None, "one name for one pair");
 }
 
 #[test]
 fn placements_keep_what_still_makes_sense() {
     let named = |study: &Study| -> Vec<String> {
-        let named = study
-            .comparisons
-            .iter()
-            .filter(|one| one.kind.starts_with("smt-") || one.kind == "cores-doubled");
+        let named = study.comparisons.iter().filter(|one| {
+            one.kind.word().starts_with("smt-") || one.kind == threadwise_study::ComparisonKind::CoresDoubled
+        });
         named.map(|one| one.name.clone()).collect()
     };
     let study = compared("command", &[], Some(&["all", "no-smt"])).unwrap();

@@ -21,7 +21,7 @@ fn set(pairs: &[(&str, &str)]) -> Overrides {
 }
 
 fn asked(study: &Study, kind: &str) -> Vec<String> {
-    let of_kind = study.comparisons.iter().filter(|one| one.kind == kind);
+    let of_kind = study.comparisons.iter().filter(|one| one.kind.word() == kind);
     of_kind.map(|one| format!("{} / {}", one.treatment, one.baseline.join(" & "))).collect()
 }
 
@@ -273,7 +273,7 @@ fn a_treatment_that_is_also_a_point_is_measured_once() {
     let steps: Vec<&str> = study
         .comparisons
         .iter()
-        .filter(|one| one.kind == "dop-step" && one.baseline == ["all d1"])
+        .filter(|one| one.kind.word() == "dop-step" && one.baseline == ["all d1"])
         .map(|one| one.treatment.as_str())
         .collect();
     assert_eq!(steps, ["whole"]);

@@ -42,7 +42,7 @@ fn locks_operations_and_orders_are_crossed_and_threads_are_those_that_there_are(
         let study = resolved(&machine(2, 4, threads, Some(MIB), Some(32 * MIB)), None, &[]);
         assert_eq!(compared(&study), names.iter().copied().collect::<BTreeSet<_>>(), "{threads}");
         assert_eq!((study.groups().len(), study.treatments.len()), (12, 12 * (2 + names.len())));
-        let yields = study.comparisons.iter().filter(|one| one.kind == "smt-whole").count();
+        let yields = study.comparisons.iter().filter(|one| one.kind.word() == "smt-whole").count();
         assert_eq!(yields, if threads > 1 { 12 } else { 0 });
     }
     // One core: its threads are the package's.

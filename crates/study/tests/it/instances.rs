@@ -21,7 +21,7 @@ fn resolved(preset: &str, factors: &[(&str, &[&str])]) -> Result<Study, LoadErro
 }
 
 fn compared(study: &Study) -> Vec<String> {
-    let instances = study.comparisons.iter().filter(|one| one.kind == "instance");
+    let instances = study.comparisons.iter().filter(|one| one.kind.word() == "instance");
     instances.map(|one| format!("{} = {} / {}", one.name, one.treatment, one.baseline.join("+"))).collect()
 }
 

@@ -20,7 +20,7 @@ fn jobs(numbers: &[u32]) -> Overrides {
 }
 
 fn asked(study: &Study, kind: &str) -> Vec<String> {
-    let of_kind = study.comparisons.iter().filter(|one| one.kind == kind);
+    let of_kind = study.comparisons.iter().filter(|one| one.kind.word() == kind);
     of_kind.map(|one| format!("{}: {} / {}", one.name, one.treatment, one.baseline.join(" & "))).collect()
 }
 

@@ -145,7 +145,7 @@ fn pairs_of_placements_share_their_memory_policy() {
     let lines = "[[treatment]]\nplacement = \"same-core\"\n\
         [[treatment]]\nplacement = \"one-cpu\"\nmemory = \"interleave\"\n";
     let kinds = |study: &Study| -> Vec<String> {
-        study.comparisons.iter().map(|comparison| comparison.kind.clone()).collect()
+        study.comparisons.iter().map(|comparison| comparison.kind.to_string()).collect()
     };
     assert_eq!(kinds(&resolved(lines, &server()).unwrap()), ["baseline", "baseline"]);
     let alike = lines.replace("memory = \"interleave\"\n", "");

@@ -16,7 +16,7 @@ fn preset(name: &str) -> StudyFile {
 }
 
 fn of_kind<'a>(study: &'a Study, kind: &str) -> Vec<(&'a str, &'a str)> {
-    let of_kind = study.comparisons.iter().filter(|one| one.kind == kind);
+    let of_kind = study.comparisons.iter().filter(|one| one.kind.word() == kind);
     of_kind.map(|one| (one.treatment.as_str(), one.baseline[0].as_str())).collect()
 }
 

@@ -11,7 +11,7 @@ fn swept(sweep: &str, topology: &Topology) -> Study {
 }
 
 fn compared(study: &Study, kind: &str) -> Vec<String> {
-    let of_kind = study.comparisons.iter().filter(|comparison| comparison.kind == kind);
+    let of_kind = study.comparisons.iter().filter(|comparison| comparison.kind.word() == kind);
     of_kind.map(|one| format!("{}: {} / {}", one.name, one.treatment, one.baseline.join(" & "))).collect()
 }
 

@@ -99,8 +99,9 @@ fn arm(number: u32) -> Arm {
 }
 
 fn any_comparison() -> impl Strategy<Value = Comparison> {
-    (words(), words(), prop::collection::vec(words(), 0..3), words())
-        .prop_map(|(name, treatment, baseline, kind)| Comparison { name, treatment, baseline, kind })
+    (words(), words(), prop::collection::vec(words(), 0..3), words()).prop_map(
+        |(name, treatment, baseline, kind)| Comparison { name, treatment, baseline, kind: kind.into() },
+    )
 }
 
 fn any_design() -> impl Strategy<Value = Design> {

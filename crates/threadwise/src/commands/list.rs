@@ -5,6 +5,7 @@ use crate::commands::topology::{self, live};
 use crate::engines;
 use crate::error::AppError;
 use crate::output;
+use threadwise_engine::EngineError;
 use threadwise_machine::placement::NAMES;
 use threadwise_machine::{Placement, Topology};
 use threadwise_report::json::{self, ListEntry};
@@ -102,8 +103,12 @@ fn entries(topology: &Topology) -> Result<Vec<ListEntry>, AppError> {
         entries.push(entry(PRESET, name, (*title).to_owned()));
     }
     for engine in engines::all() {
-        let version = engine.version(&Options::new()).unwrap_or_else(|error| format!("not here: {error}"));
-        let about = format!("{} ({version})", engine.about());
+        let about = match engine.version(&Options::new()) {
+            Ok(version) => format!("{} ({version})", engine.about()),
+            // It is a server of the user's alone, and its address is an option.
+            Err(EngineError::Option { .. }) => engine.about().to_owned(),
+            Err(error) => format!("{} (not here: {error})", engine.about()),
+        };
         entries.push(entry("engine", engine.name(), about));
     }
     for engine in engines::embedded() {

@@ -20,7 +20,7 @@ use sections::{better, place, value};
 use threadwise_document::chart::ChartWords;
 use threadwise_document::{Prose, Section, numbers, prose};
 use threadwise_study::command::{self, COMMAND, Each};
-use threadwise_study::{OptionValue, Role, Study, Treatment, version};
+use threadwise_study::{ComparisonKind, OptionValue, Role, Study, Treatment, version};
 
 /// The kind.
 pub struct Commands;
@@ -121,7 +121,7 @@ pub fn commands(facts: &Facts<'_>, commands: &Found) -> Vec<Finding> {
         Some(fixed) => Some(not_judged(fixed)),
         None => whole(facts, commands, headline, FindingKind::Command),
     });
-    findings.extend(others(facts, headline, &["baseline", version::KIND]));
+    findings.extend(others(facts, headline, &[ComparisonKind::Baseline, ComparisonKind::Version]));
     findings.extend(metrics(facts, commands, &[&headline.metric]));
     findings.extend(cost(facts, commands));
     findings.extend(gaps(commands));
@@ -170,8 +170,8 @@ pub fn best(facts: &Facts<'_>, commands: &Found, quantity: &Quantity, group: &st
 }
 
 /// Comparisons of the headline of other kinds than those already reported, such as with the baseline.
-pub fn others(facts: &Facts<'_>, headline: &Quantity, reported: &[&str]) -> Option<Finding> {
-    let is_other = |estimate: &&Estimate| !reported.contains(&estimate.kind.as_str());
+pub fn others(facts: &Facts<'_>, headline: &Quantity, reported: &[ComparisonKind]) -> Option<Finding> {
+    let is_other = |estimate: &&Estimate| !reported.contains(&estimate.kind);
     let others: Vec<&Estimate> = facts.throughput().filter(is_other).collect();
     let clauses = others.iter().map(|estimate| prose!("{} {}", &estimate.name, worded(estimate)));
     let text = prose!("Other ratios of {}: {}.", &headline.name, limited(clauses, MAX_OTHERS)?);

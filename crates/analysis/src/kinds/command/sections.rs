@@ -11,7 +11,7 @@ use threadwise_document::{
     Block, Cell, Chart, Column, Figure, Mark, Prose, Row, Says, Section, Shown, Table, prose,
 };
 use threadwise_study::command::Better;
-use threadwise_study::{Comparison, Role, Treatment};
+use threadwise_study::{Comparison, ComparisonKind, Role, Treatment};
 
 /// In place of the ratio of a baseline.
 const BASELINE: &str = "baseline, twice";
@@ -54,7 +54,7 @@ fn ratio(facts: &Facts<'_>, found: &Commands, treatment: &str, metric: &str) -> 
     if let Some(estimate) = facts.ratio_of(treatment, metric) {
         return Cell::Ratio(estimate.ratio.clone(), Says::Better);
     }
-    let is_its = |one: &&Comparison| one.treatment == treatment && one.kind == "baseline";
+    let is_its = |one: &&Comparison| one.treatment == treatment && one.kind == ComparisonKind::Baseline;
     let comparison = facts.study.comparisons.iter().find(is_its);
     let gap = comparison.and_then(|comparison| found.gap(&comparison.name, metric));
     gap.map_or_else(Cell::none, |gap| Cell::Gap(gap.reason.clone()))
@@ -186,8 +186,9 @@ fn runs(facts: &Facts<'_>, line: &Line<'_>) -> String {
 
 /// Comparisons of the headline that no column of the table has; steps of a work list's jobs are in that of jobs.
 fn comparisons(facts: &Facts<'_>) -> Option<Table> {
-    let is_other =
-        |estimate: &&Estimate| estimate.kind != "baseline" && !worklist::is_shown(facts.analysis, estimate);
+    let is_other = |estimate: &&Estimate| {
+        estimate.kind != ComparisonKind::Baseline && !worklist::is_shown(facts.analysis, estimate)
+    };
     let row = |estimate: &Estimate| {
         let ratio = Cell::Ratio(estimate.ratio.clone(), Says::Better);
         vec![(Column::text(""), Cell::text(&estimate.name)), (Column::text(""), ratio)]

@@ -18,7 +18,7 @@ fn named(name: &str, kind: &str, treatment: &str, baseline: &str) -> Comparison 
         name: name.to_owned(),
         treatment: treatment.to_owned(),
         baseline: vec![baseline.to_owned()],
-        kind: kind.to_owned(),
+        kind: kind.into(),
     }
 }
 

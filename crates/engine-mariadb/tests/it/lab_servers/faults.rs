@@ -238,7 +238,7 @@ fn old_server(listener: &UnixListener, version: &str) {
 #[test]
 #[ignore = "laboratory: servers"]
 fn old_servers_and_mysql_are_refused() {
-    for (version, part) in [("10.4.34-MariaDB-log", "older than 10.5"), ("8.0.36", "is not MariaDB")] {
+    for (version, part) in [("10.4.34-MariaDB-log", "older than 10.5"), ("8.0.36", "is MySQL, not MariaDB")] {
         let folder = folder();
         let socket = folder.path().join("s");
         let listener = UnixListener::bind(&socket).unwrap();

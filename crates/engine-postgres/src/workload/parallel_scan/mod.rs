@@ -29,44 +29,33 @@ const FORMAT: u32 = 2;
 /// in `access/heap/heapam.c`) and reads from the kernel's cache again.
 const POOL_OF_TABLE: u64 = 4;
 
-/// The workload with its options.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Work {
-    pub(super) scan: ParallelScan,
+/// Reads and checks the options.
+///
+/// # Errors
+/// The first option that is unknown or impossible; more than one session, whose workers could not be separated.
+pub(super) fn parse(load: &LoadRequest) -> Result<ParallelScan, EngineError> {
+    let sessions = load.sessions;
+    if sessions > 1 {
+        let why =
+            format!("{sessions} sessions; parallel-scan has one, whose workers are its parallelism (dop)");
+        return Err(refuse("sessions", why));
+    }
+    ParallelScan::parse(&load.options, MAX_DOP)
 }
 
-impl Work {
-    /// Reads and checks the options.
-    ///
-    /// # Errors
-    /// The first option that is unknown or impossible; more than one session, whose workers could not be separated.
-    pub(super) fn parse(load: &LoadRequest) -> Result<Self, EngineError> {
-        let scan = ParallelScan::parse(&load.options, MAX_DOP)?;
-        match load.sessions {
-            0 | 1 => Ok(Self { scan }),
-            sessions => {
-                let why = format!(
-                    "{sessions} sessions; parallel-scan has one, whose workers are its parallelism (dop)"
-                );
-                Err(refuse("sessions", why))
-            }
-        }
-    }
+/// Bytes of the table.
+fn data_bytes(scan: &ParallelScan) -> u64 {
+    scan.rows.saturating_mul(ROW_BYTES)
+}
 
-    /// Bytes of the table.
-    pub(super) fn data_bytes(&self) -> u64 {
-        self.scan.rows.saturating_mul(ROW_BYTES)
-    }
+/// Bytes that the buffer pool must hold.
+pub(super) fn pool_bytes(scan: &ParallelScan) -> u64 {
+    data_bytes(scan).saturating_mul(POOL_OF_TABLE)
+}
 
-    /// Bytes that the buffer pool must hold.
-    pub(super) fn pool_bytes(&self) -> u64 {
-        self.data_bytes().saturating_mul(POOL_OF_TABLE)
-    }
-
-    /// The schema of the table and its function, which keeps it apart in a server with other data.
-    pub(super) fn suffix(&self) -> String {
-        format!("parallel_scan_{}", self.scan.rows)
-    }
+/// The schema of the table and its function, which keeps it apart in a server with other data.
+pub(super) fn schema_name(scan: &ParallelScan) -> String {
+    format!("parallel_scan_{}", scan.rows)
 }
 
 /// Name of the table in its schema.
@@ -76,13 +65,13 @@ const TABLE: &str = "numbers";
 pub(super) fn load(
     control: &mut PostgresConnection,
     server: &Server,
-    workload: &Work,
+    scan: &ParallelScan,
     schema: &str,
 ) -> Result<Loaded, EngineError> {
     if !is_ours(server, schema) {
         return Err(not_ours());
     }
-    let rows = workload.scan.rows;
+    let rows = scan.rows;
     let mut loaded = Loaded {
         rows_per_session: rows,
         notes: vec![format!(
@@ -91,7 +80,7 @@ pub(super) fn load(
         )],
         ..Loaded::default()
     };
-    if mark_of(control, schema)?.as_deref() == Some(mark(workload).as_str()) {
+    if mark_of(control, schema)?.as_deref() == Some(mark(scan).as_str()) {
         return Ok(loaded);
     }
     let rows = rows.to_string();
@@ -100,9 +89,9 @@ pub(super) fn load(
     // Sets what a later reader would otherwise write: hint bits, frozen rows, the visibility map.
     control.run("vacuum the table", &format!("VACUUM (FREEZE, ANALYZE) {schema}.{TABLE}"))?;
     // Last: a table with its mark is complete.
-    let comment = format!("COMMENT ON TABLE {schema}.{TABLE} IS '{}'", mark(workload));
+    let comment = format!("COMMENT ON TABLE {schema}.{TABLE} IS '{}'", mark(scan));
     control.run("mark the table as complete", &comment)?;
-    loaded.bytes_per_session = workload.data_bytes();
+    loaded.bytes_per_session = data_bytes(scan);
     Ok(loaded)
 }
 
@@ -113,12 +102,12 @@ pub(super) fn load(
 pub(super) fn must_be_whole(
     control: &mut PostgresConnection,
     server: &Server,
-    workload: &Work,
+    scan: &ParallelScan,
     schema: &str,
 ) -> Result<(), EngineError> {
     match mark_of(control, schema)?.as_deref() {
         _ if !is_ours(server, schema) => Err(not_ours()),
-        Some(found) if found == mark(workload) => Ok(()),
+        Some(found) if found == mark(scan) => Ok(()),
         _ => Err(failed("find the loaded table", format!("schema {schema} has none; load it before start"))),
     }
 }
@@ -135,8 +124,8 @@ pub(crate) fn not_ours() -> EngineError {
     refuse("workload", why.into())
 }
 
-fn mark(workload: &Work) -> String {
-    format!("threadwise parallel-scan {} rows format {FORMAT}, whole", workload.scan.rows)
+fn mark(scan: &ParallelScan) -> String {
+    format!("threadwise parallel-scan {} rows format {FORMAT}, whole", scan.rows)
 }
 
 fn mark_of(control: &mut PostgresConnection, schema: &str) -> Result<Option<String>, EngineError> {

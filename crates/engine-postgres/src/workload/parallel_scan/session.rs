@@ -63,7 +63,8 @@ impl ScanSession {
     pub(super) fn open(
         server: &Server,
         request: &SessionRequest,
-        (scan, schema): (ParallelScan, &str),
+        scan: ParallelScan,
+        schema: &str,
         dop: u32,
         shared: Arc<Shared>,
     ) -> Result<Self, EngineError> {

@@ -2,6 +2,7 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
+use threadwise_engine::workloads::parallel_scan::ParallelScan;
 use threadwise_engine::{EngineError, Session, SessionRequest, StartRequest, Window};
 use threadwise_engine_sql::clock::{ServerClock, uncertainty_note};
 use threadwise_engine_sql::{Connection, Driver, Observer, Sessions, Threads};
@@ -10,7 +11,7 @@ use threadwise_study::{Counters, SessionSlice};
 
 use super::looks::Looks;
 use super::session::{ScanSession, Shared};
-use super::{Work, must_be_whole, not_ours};
+use super::{must_be_whole, not_ours};
 use crate::Server;
 use crate::backend::{backend_pid, lock};
 use crate::connect::Locality;
@@ -22,7 +23,7 @@ use crate::observe::PostgresObserver;
 /// A treatment between start and finish.
 pub(crate) struct Scans {
     server: Server,
-    workload: Work,
+    scan: ParallelScan,
     schema: String,
     /// Requested degree of parallelism.
     dop: u32,
@@ -54,12 +55,12 @@ impl Scans {
     /// An error of the server, or a table that is not as loaded.
     pub(crate) fn start(
         server: &Server,
-        workload: Work,
+        scan: ParallelScan,
         request: &StartRequest,
         schema: &str,
     ) -> Result<Self, EngineError> {
         let mut connection = Driver::connect(server, "threadwise control")?;
-        must_be_whole(&mut connection, server, &workload, schema)?;
+        must_be_whole(&mut connection, server, &scan, schema)?;
         let Locality::Here { postmaster } = server.locality() else { return Err(not_ours()) };
         let control_pid = backend_pid(&mut connection.client)?;
         let now = connection.prepare(DIALECT.now)?;
@@ -67,12 +68,12 @@ impl Scans {
         let (observer, mut notes) = PostgresObserver::start(&mut connection.client, server, None)?;
         notes.extend(uncertainty_note(clock.uncertainty_ns()));
         let placement = request.sessions.iter().fold(CpuSet::new(), |all, cpus| all.union(cpus));
-        let (dop, looks) = (workload.scan.dop_on(&placement), Looks::of(*postmaster)?);
+        let (dop, looks) = (scan.dop_on(&placement), Looks::of(*postmaster)?);
         let control = Mutex::new(Control { connection, now, observer, looks });
         let (clock, [leader, at_work]) = (Mutex::new(clock), [0; 2].map(AtomicU32::new));
         let shared = Arc::new(Shared { clock, scans: Mutex::default(), leader, at_work });
         let (server, schema) = (server.clone(), schema.to_owned());
-        Ok(Self { server, workload, schema, dop, notes, control_pid, control, shared })
+        Ok(Self { server, scan, schema, dop, notes, control_pid, control, shared })
     }
 
     /// Whether parallel workers may work for its session.
@@ -96,9 +97,8 @@ impl Sessions for Scans {
     }
 
     fn open(&self, request: &SessionRequest) -> Result<Box<dyn Session>, EngineError> {
-        let (scan, shared) = (self.workload.scan, Arc::clone(&self.shared));
-        let session = ScanSession::open(&self.server, request, (scan, &self.schema), self.dop, shared)?;
-        Ok(Box::new(session))
+        let (schema, shared) = (self.schema.as_str(), Arc::clone(&self.shared));
+        Ok(Box::new(ScanSession::open(&self.server, request, self.scan, schema, self.dop, shared)?))
     }
 
     fn notes(&self) -> Result<Vec<String>, EngineError> {

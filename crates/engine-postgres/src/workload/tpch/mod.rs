@@ -119,8 +119,7 @@ impl QueryDriver for Server {
 
     fn try_settings(&self, setup: &Setup) -> Result<(), EngineError> {
         let mut client = self.connect("threadwise settings")?;
-        settings::settle(&mut client, self, setup, Workers::of(setup.dop, 1, false))?;
-        settings::settle_jit(&mut client, self, setup).map(drop)
+        settings::settle(&mut client, self, setup, Workers::of(setup.dop, 1, false)).map(drop)
     }
 
     /// With the extension `pg_prewarm`, one of the server's contributed modules, if it is installed.

@@ -73,11 +73,15 @@ impl PostgresStream {
         let hear = Arc::new(move |text: &str| lock(&heard).push(text.to_owned()));
         let mut client = server.connect_hearing(&format!("threadwise session {number}"), hear)?;
         let workers = Workers::of(setup.dop, setup.streams(), setup.options.hold_plan == Some(true));
-        settings::expect_room(&mut client, workers)?;
-        settings::settle(&mut client, server, setup, workers)?;
-        let jit = settings::settle_jit(&mut client, server, setup)?;
+        setup.notes.add(settings::settle(&mut client, server, setup, workers)?);
         let observes = observe(&mut client, server, &setup.notes)?;
-        tell(&mut client, setup, jit, workers)?;
+        if setup.options.hold_plan == Some(true) {
+            setup.notes.add(format!(
+                "plans held: parallel_setup_cost 100, parallel_tuple_cost and least sizes 0; workers planned for a \
+                 scan: {}, of which {} may run",
+                workers.planned, workers.most
+            ));
+        }
         if settings::is_ours(server, setup) && server.version_num() < SHARED_IN_MEMORY {
             setup.notes.add(
                 "PostgreSQL before 14: hash tables that workers share lie in files of the data directory, which the \
@@ -214,29 +218,6 @@ fn observe(client: &mut Client, server: &Server, notes: &Notes) -> Result<bool, 
         }
         Err(cause) => Err(query("load auto_explain", &cause)),
     }
-}
-
-/// Adds notes about this session's settings.
-fn tell(client: &mut Client, setup: &Setup, jit: bool, workers: Workers) -> Result<(), EngineError> {
-    let sql = "SELECT current_setting('shared_buffers'), current_setting('effective_cache_size'), \
-               current_setting('work_mem')";
-    let row = client.query_one(sql, &[]);
-    let (buffers, cache, work_mem): (String, String, String) = row
-        .and_then(|row| Ok((row.try_get(0)?, row.try_get(1)?, row.try_get(2)?)))
-        .map_err(|cause| query("read its settings", &cause))?;
-    setup.notes.add(format!(
-        "shared_buffers {buffers}, effective_cache_size {cache}, work_mem {work_mem} for each sort and hash table of \
-         each process; jit {}",
-        if jit { "on" } else { "off" }
-    ));
-    if setup.options.hold_plan == Some(true) {
-        setup.notes.add(format!(
-            "plans held: parallel_setup_cost 100, parallel_tuple_cost and least sizes 0; workers planned for a scan: \
-             {}, of which {} may run",
-            workers.planned, workers.most
-        ));
-    }
-    Ok(())
 }
 
 /// Rows as text.

@@ -4,7 +4,6 @@
 //! "Parallel Query"; `compute_parallel_worker` in `optimizer/path/allpaths.c` for the limits on a scan's workers.
 
 use postgres::Client;
-use std::collections::BTreeMap;
 use threadwise_engine::EngineError;
 use threadwise_engine::workloads::options::refuse;
 use threadwise_engine::workloads::tpch::tables::TABLES;
@@ -31,6 +30,12 @@ const WORK_MEM_PART: u64 = 64;
 /// for each of its rows (q02 at scale factor 1 then took 26 s of CPU time instead of 0.3 s); a subquery's
 /// whole cost is below this, and that of the smallest scan worth holding, `lineitem` at 0.01, is 2000.
 const HELD_SETUP_COST: &str = "100";
+
+/// Limit of `max_parallel_workers`.
+const MOST_WORKERS: u32 = 1024;
+
+/// First version that compiles expressions by default.
+const JIT_BY_DEFAULT: u32 = 120_000;
 
 /// Connections, and parallel workers, that a private server has room for.
 const PLACES: u32 = 1024;
@@ -148,49 +153,47 @@ impl Workers {
         let most = dop.saturating_sub(1).saturating_mul(streams);
         let machine = u32::try_from(online().len()).unwrap_or(u32::MAX);
         match holds {
-            true if streams == 1 => Self { planned: machine.max(dop).saturating_sub(1).clamp(1, 1024), most },
+            true if streams == 1 => {
+                Self { planned: machine.max(dop).saturating_sub(1).clamp(1, MOST_WORKERS), most }
+            }
             _ => Self { planned: dop.saturating_sub(1), most },
         }
     }
 }
 
-/// Settings of a session, in order.
-fn session_settings(setup: &Setup, workers: Workers, ours: bool) -> Vec<(String, String)> {
+/// Settings of a session, in order. `ours` means a private server, which is set up for the workload.
+fn session_settings(setup: &Setup, workers: Workers, ours: Option<&Server>) -> Vec<(String, String)> {
     let options = &setup.options;
-    let text = |pairs: &[(&str, &str)]| -> Vec<(String, String)> {
-        pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
-    };
-    let mut settings = text(&[
-        ("search_path", &setup.schema),
-        ("timezone", "UTC"),
-        ("datestyle", "ISO, YMD"),
-        ("extra_float_digits", "1"),
-        ("default_transaction_read_only", "on"),
-        ("parallel_leader_participation", "on"),
-        ("max_parallel_workers_per_gather", &workers.planned.to_string()),
-        ("max_parallel_workers", &workers.most.to_string()),
-    ]);
-    if ours {
+    let mut settings = Vec::new();
+    let mut set = |name: &str, value: &str| settings.push((name.to_owned(), value.to_owned()));
+    set("search_path", &setup.schema);
+    set("timezone", "UTC");
+    set("datestyle", "ISO, YMD");
+    set("extra_float_digits", "1");
+    set("default_transaction_read_only", "on");
+    set("parallel_leader_participation", "on");
+    set("max_parallel_workers_per_gather", &workers.planned.to_string());
+    set("max_parallel_workers", &workers.most.min(MOST_WORKERS).to_string());
+    if ours.is_some() {
         let work_mem = (options.scale * WORK_MEM_PER_SCALE as f64) as u64;
         let work_mem = work_mem.min(machine_bytes() / WORK_MEM_PART).max(LEAST_WORK_MEM);
-        let cache = megabytes(machine_bytes() / 2);
-        settings.extend(text(&[("work_mem", &megabytes(work_mem)), ("effective_cache_size", &cache)]));
+        set("work_mem", &megabytes(work_mem));
+        set("effective_cache_size", &megabytes(machine_bytes() / 2));
+    }
+    // As requested, else PostgreSQL's default, since private clusters have it off for other workloads.
+    if let Some(jit) = options.jit.or(ours.map(|server| server.version_num() >= JIT_BY_DEFAULT)) {
+        set("jit", if jit { "on" } else { "off" });
     }
     if options.hold_plan == Some(true) {
-        settings.extend(text(&[
-            ("parallel_setup_cost", HELD_SETUP_COST),
-            ("parallel_tuple_cost", "0"),
-            ("min_parallel_table_scan_size", "0"),
-            ("min_parallel_index_scan_size", "0"),
-        ]));
+        set("parallel_setup_cost", HELD_SETUP_COST);
+        set("parallel_tuple_cost", "0");
+        set("min_parallel_table_scan_size", "0");
+        set("min_parallel_index_scan_size", "0");
     }
     if let Some(limit_mb) = options.spill_limit_mb {
-        let kib = limit_mb.saturating_mul(1024).min(i32::MAX as u64).to_string();
-        settings.extend(text(&[("temp_file_limit", &kib)]));
+        set("temp_file_limit", &limit_mb.saturating_mul(1024).min(i32::MAX as u64).to_string());
     }
-    let given: BTreeMap<_, _> =
-        options.settings.iter().map(|(name, value)| (name.clone(), value.to_string())).collect();
-    settings.extend(given);
+    options.settings.iter().for_each(|(name, value)| set(name, &value.to_string()));
     settings
 }
 
@@ -199,17 +202,18 @@ pub(super) fn is_ours(server: &Server, setup: &Setup) -> bool {
     setup.schema != server.schema()
 }
 
-/// Sets a session up, by parameters of a statement, never as part of its text.
+/// Sets a session up, by parameters of a statement, never as part of its text. Gives a note about its settings.
 ///
 /// # Errors
-/// The first setting that the server does not accept; the user's own by its option.
+/// The first setting that the server does not accept, the user's own by its option; no compiler for a requested `jit`; a
+/// degree of parallelism for which the server has too few processes.
 pub(super) fn settle(
     client: &mut Client,
     server: &Server,
     setup: &Setup,
     workers: Workers,
-) -> Result<(), EngineError> {
-    for (name, value) in session_settings(setup, workers, is_ours(server, setup)) {
+) -> Result<String, EngineError> {
+    for (name, value) in session_settings(setup, workers, Some(server).filter(|_| is_ours(server, setup))) {
         let set = client.query_one("SELECT set_config($1, $2, false)", &[&name, &value]);
         set.map_err(|cause| match setup.options.settings.contains_key(&name) {
             true => refuse(
@@ -219,52 +223,29 @@ pub(super) fn settle(
             false => query(format!("set {name}={value}"), &cause),
         })?;
     }
-    Ok(())
-}
-
-/// Turns compilation of expressions on or off: as requested, else as PostgreSQL's default, since private clusters have
-/// it off for other workloads. Gives the result.
-///
-/// # Errors
-/// It is requested and the server does not have it.
-pub(super) fn settle_jit(client: &mut Client, server: &Server, setup: &Setup) -> Result<bool, EngineError> {
-    let (asked, ours) = (setup.options.jit, is_ours(server, setup));
-    let action = "set just-in-time compilation";
-    let fail = |cause: postgres::Error| query(action, &cause);
-    let row = client
-        .query_one("SELECT pg_jit_available(), boot_val = 'on' FROM pg_settings WHERE name = 'jit'", &[])
-        .map_err(fail)?;
-    // `pg_jit_available` is false also while jit is off, so it is turned on first.
-    let by_default: bool = row.try_get(1).map_err(fail)?;
-    let Some(on) = asked.or(ours.then_some(by_default)) else { return row.try_get(0).map_err(fail) };
-    client.batch_execute(if on { "SET jit = on" } else { "SET jit = off" }).map_err(fail)?;
-    let available: bool =
-        client.query_one("SELECT pg_jit_available()", &[]).map_err(fail)?.try_get(0).map_err(fail)?;
-    if asked == Some(true) && !available {
+    let sql = "SELECT current_setting('max_worker_processes')::bigint, pg_jit_available(), \
+               format('shared_buffers %s, effective_cache_size %s, work_mem %s', current_setting('shared_buffers'), \
+               current_setting('effective_cache_size'), current_setting('work_mem'))";
+    let row = client.query_one(sql, &[]);
+    let (room, jit, memory): (i64, bool, String) = row
+        .and_then(|row| Ok((row.try_get(0)?, row.try_get(1)?, row.try_get(2)?)))
+        .map_err(|cause| query("read its settings", &cause))?;
+    let room = room.min(i64::from(MOST_WORKERS));
+    if i64::from(workers.most) > room {
+        let why = format!(
+            "it needs {} parallel workers and the server has room for {room}: raise max_worker_processes, or use a \
+             lower dop or fewer streams",
+            workers.most
+        );
+        return Err(refuse("dop", why));
+    }
+    if setup.options.jit == Some(true) && !jit {
         let why = "the server has no just-in-time compilation: install it (Red Hat: postgresql-llvmjit), or set \
                    jit=false";
         return Err(refuse("jit", why.into()));
     }
-    Ok(on && available)
-}
-
-/// Refuses a degree of parallelism for which the server has too few processes.
-///
-/// # Errors
-/// The server has too few.
-pub(super) fn expect_room(client: &mut Client, workers: Workers) -> Result<(), EngineError> {
-    let action = "read the setting max_worker_processes";
-    let row = client.query_one("SELECT current_setting('max_worker_processes')::bigint", &[]);
-    let room: i64 = row.and_then(|row| row.try_get(0)).map_err(|cause| query(action, &cause))?;
-    if i64::from(workers.most) <= room {
-        return Ok(());
-    }
-    let why = format!(
-        "it needs {} parallel workers and the server has room for {room}: raise max_worker_processes, or use \
-         a lower dop or fewer streams",
-        workers.most
-    );
-    Err(refuse("dop", why))
+    let jit = if jit { "on" } else { "off" };
+    Ok(format!("{memory} for each sort and hash table of each process; jit {jit}"))
 }
 
 /// Sets the number of workers of a scan, for all tables: a held plan uses its planned number, others leave it to
@@ -297,6 +278,7 @@ pub(super) fn hold_tables(control: &mut PostgresConnection, setup: &Setup) -> Re
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::collections::BTreeMap;
 
     #[test]
     fn a_held_plan_is_the_same_for_every_degree_and_a_stream_never_has_more_than_its_own() {

@@ -3,8 +3,9 @@
 //! The client library is asynchronous; a runtime on the calling thread only waits in `epoll_wait` for the socket, and
 //! nothing of it runs between calls.
 
+use futures_util::TryStreamExt;
 use std::time::Duration;
-use tiberius::{Client, Config, Row, ToSql, TokenRow};
+use tiberius::{Client, ColumnData, Config, QueryItem, Row, ToSql, TokenRow};
 use tokio::net::TcpStream;
 use tokio::runtime::{Builder, Runtime};
 use tokio::time::timeout;
@@ -32,6 +33,30 @@ pub(crate) enum Unanswered {
     Fault(Fault),
     /// The time limit was reached; the connection can no longer be used.
     TooLong,
+}
+
+/// Why rows were not read to their end.
+pub(crate) enum Unread {
+    /// An error of the server or the connection.
+    Fault(Fault),
+    /// An error of who reads, or the time limit.
+    Ours(String),
+}
+
+impl From<Fault> for Unread {
+    fn from(fault: Fault) -> Self {
+        Self::Fault(fault)
+    }
+}
+
+/// Bytes of a value; only texts and the like can be large.
+fn bytes(cell: &ColumnData<'_>) -> usize {
+    match cell {
+        ColumnData::String(Some(text)) => text.len(),
+        ColumnData::Binary(Some(bytes)) => bytes.len(),
+        ColumnData::Xml(Some(xml)) => xml.as_ref().as_ref().len(),
+        _ => 8,
+    }
 }
 
 impl Connection {
@@ -101,23 +126,49 @@ impl Connection {
         }
     }
 
-    /// Loads rows into these columns of a table (TDS bulk load), as many as `next` gives. Gives the number sent;
-    /// the caller counts how many arrived, since NOCOUNT suppresses the server's count.
+    /// Reads all rows of a statement with parameters, one after another, within a time limit; `row` gets the bytes of
+    /// each. After any error the connection can no longer be used.
     ///
     /// # Errors
-    /// As [`Self::run`], or an error of `next`; then nothing is loaded.
-    pub(crate) fn bulk<E: From<Fault>>(
+    /// As [`Self::run`], or an error of `row`, or the time limit was reached.
+    pub(crate) fn read_rows(
+        &mut self,
+        sql: &str,
+        parameters: &[&dyn ToSql],
+        limit: Duration,
+        row: &mut dyn FnMut(usize) -> Result<(), String>,
+    ) -> Result<(), Unread> {
+        let client = &mut self.client;
+        let reading = async {
+            let mut answer = client.query(sql, parameters).await?;
+            while let Some(item) = answer.try_next().await? {
+                if let QueryItem::Row(found) = item {
+                    row(found.cells().map(|(_, cell)| bytes(cell)).sum()).map_err(Unread::Ours)?;
+                }
+            }
+            Ok(())
+        };
+        let read = self.runtime.block_on(async { timeout(limit, reading).await });
+        read.unwrap_or_else(|_| Err(Unread::Ours(format!("it was not done after {} s", limit.as_secs()))))
+    }
+
+    /// Loads rows into these columns of a table (TDS bulk load). Gives the number sent; the caller counts how many arrived,
+    /// since NOCOUNT suppresses the server's count.
+    ///
+    /// # Errors
+    /// As [`Self::run`], or the first error of the rows; then nothing is loaded.
+    pub(crate) fn bulk(
         &mut self,
         table: &str,
         columns: &[&str],
-        next: &mut dyn FnMut() -> Result<Option<TokenRow<'static>>, E>,
-    ) -> Result<u64, E> {
+        rows: impl Iterator<Item = Result<TokenRow<'static>, Fault>>,
+    ) -> Result<u64, Fault> {
         let client = &mut self.client;
         self.runtime.block_on(async {
             let mut load = client.bulk_insert_columns(table, columns).await?;
             let mut sent = 0;
-            while let Some(row) = next()? {
-                load.send(row).await?;
+            for row in rows {
+                load.send(row?).await?;
                 sent += 1;
             }
             load.finalize().await?;

@@ -12,19 +12,18 @@ use std::io::BufRead;
 use std::sync::Arc;
 use threadwise_engine::EngineError;
 use threadwise_engine::workloads::tpch::tables::{Kind, Table};
+use threadwise_engine_sql::Opened;
 use threadwise_engine_sql::tpch::{QueryDriver, Setup, TpchSql, standard_type};
-use threadwise_engine_sql::{Opened, fill};
 
 use crate::client::connect::{Connection, Fault};
 use crate::client::driver::Database;
 use crate::client::error::query;
 use crate::client::observe::SqlserverObserver;
 use crate::client::statements::run;
-use crate::failed;
 use session::SqlserverStream;
 
 /// Rows of one bulk load, each of which is a transaction.
-const BATCH: u64 = 200_000;
+const BATCH: usize = 200_000;
 
 const SQL: TpchSql = TpchSql {
     order: "CREATE UNIQUE CLUSTERED INDEX by_shipdate ON {table} ({columns})",
@@ -37,18 +36,6 @@ const SQL: TpchSql = TpchSql {
     short: "SELECT o_orderkey, o_totalprice FROM {table} WHERE o_orderkey = {key}",
     note: "a table is in the order of its primary key where no other is named; statistics of all rows",
 };
-
-/// Why a load ended: an error of the server, or of the rows to send.
-enum Stop {
-    Fault(Fault),
-    Ours(EngineError),
-}
-
-impl From<Fault> for Stop {
-    fn from(fault: Fault) -> Self {
-        Self::Fault(fault)
-    }
-}
 
 impl QueryDriver for Database {
     type Stream = SqlserverStream;
@@ -84,12 +71,8 @@ impl QueryDriver for Database {
         Ok(sent)
     }
 
-    fn gather_statistics(&self, control: &mut Connection, table: &str) -> Result<(), EngineError> {
-        match control.run(&fill(SQL.statistics, &[("table", table)])) {
-            // Babelfish keeps its own.
-            Err(Fault::Server(_)) if self.server.is_babelfish() => Ok(()),
-            done => done.map_err(|cause| query(format!("gather statistics of table {table}"), &cause)),
-        }
+    fn keeps_statistics(&self) -> bool {
+        self.server.is_babelfish()
     }
 
     fn observe_queries(
@@ -117,33 +100,22 @@ fn pour(
     floats: bool,
     text: &mut dyn BufRead,
 ) -> Result<u64, EngineError> {
-    let action = format!("load table {name}");
-    let mut lines = csv::Reader::from_reader(text).into_records();
     let columns: Vec<&str> = table.columns.iter().map(|(column, _)| *column).collect();
+    let mut lines = csv::Reader::from_reader(text).into_records();
     let mut all = 0;
     loop {
-        let mut left = BATCH;
-        let mut next = || {
-            if left == 0 {
-                return Ok(None);
-            }
-            left -= 1;
-            let Some(line) = lines.next() else { return Ok(None) };
-            let line = line.map_err(|cause| Stop::Ours(failed(&action, cause)))?;
-            values::row(table, floats, &line).map(Some).ok_or_else(|| {
-                let place = line.position().map_or(0, csv::Position::line);
-                Stop::Ours(failed(
-                    &action,
-                    format!("line {place} of the generator's text is not a row of it"),
-                ))
-            })
-        };
-        let sent = control.bulk(name, &columns, &mut next).map_err(|stop| match stop {
-            Stop::Fault(cause) => query(&action, &cause),
-            Stop::Ours(error) => error,
-        })?;
+        let batch = lines.by_ref().take(BATCH).map(|line| {
+            let line = line.map_err(|cause| Fault::BulkInput(cause.to_string().into()))?;
+            let place = line.position().map_or(0, csv::Position::line);
+            let bad = || {
+                Fault::BulkInput(format!("line {place} of the generator's text is not a row of it").into())
+            };
+            values::row(table, floats, &line).ok_or_else(bad)
+        });
+        let sent = control.bulk(name, &columns, batch);
+        let sent = sent.map_err(|cause| query(format!("load table {name}"), &cause))?;
         all += sent;
-        if sent < BATCH {
+        if sent < BATCH as u64 {
             return Ok(all);
         }
     }

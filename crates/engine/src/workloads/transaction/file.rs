@@ -158,7 +158,7 @@ fn statement(
     let by_words = writes(tokens, &words).map_err(|why| format!("line {line}: {why}"))?;
     let writes = match outlive::find(tokens, outlive_rollback, quoting.packages) {
         Some(Found::Always(why)) => {
-            return Err(format!("line {line}: {why}, which no ROLLBACK undoes: leave it out"));
+            return Err(format!("line {line}: {why}: leave it out"));
         }
         Some(Found::Writes(why)) => Some(by_words.unwrap_or(why)),
         None => by_words,

@@ -1,41 +1,47 @@
-//! Functions whose effect a ROLLBACK does not undo, or that a read-only transaction does not refuse: by name, from a
-//! list of the engine.
-//! A line of a list has a pattern, white space, and what the function does, in words that follow its name. `*` stands
-//! for any letters; a pattern with a dot is a name with its schema or package. Patterns below a line `[always]` are
-//! always refused, those below `[without --may-write]` if transactions are read-only. A line that begins with `#` is a
-//! comment.
+//! What a statement must not call or contain: functions whose effect a ROLLBACK does not undo, or that a read-only
+//! transaction does not refuse, and words, from a list of the engine.
+//!
+//! A line of a list has a pattern, white space, and what it does, in words that follow its name. In a pattern of a
+//! function `*` stands for any letters, and one with a dot is a name with its schema or package. Below a line `[words …]`
+//! the patterns are words in a row, joined by `+`, that stand anywhere outside of quotes: for a language in which one
+//! statement follows another without a semicolon. Patterns below `[always]` and `[words always]` are always refused,
+//! those below `[without --may-write]` and `[words without --may-write]` if transactions are read-only. A line that
+//! begins with `#` is a comment. The first pattern of a list that fits decides; one without a meaning is allowed.
 
 use super::lexer::{Kind, Token};
 
-/// The line above patterns that are always refused.
-const ALWAYS: &str = "[always]";
+/// The lines above patterns: of functions and of words, that are always refused, and that write.
+const SECTIONS: [&str; 4] =
+    ["[always]", "[without --may-write]", "[words always]", "[words without --may-write]"];
 
-/// The line above patterns that are refused in read-only transactions.
-const READ_ONLY: &str = "[without --may-write]";
-
-/// Section of a list.
+/// What a statement has of a list, and what that does.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Found {
-    /// The function is never called.
+    /// It is always refused.
     Always(String),
-    /// The function writes.
+    /// It writes.
     Writes(String),
 }
 
-/// The first function of a list that a statement calls; any name with a dot before it may be called if `may_lack_parentheses`.
+/// The first of a list that a statement calls or contains; one that is always refused before one that writes. A name after
+/// a dot may be a call without parentheses if `may_lack_parentheses`.
 pub(super) fn find(tokens: &[Token<'_>], list: &str, may_lack_parentheses: bool) -> Option<Found> {
     let tokens: Vec<&Token<'_>> =
         tokens.iter().filter(|token| !matches!(token.kind, Kind::Space | Kind::Comment)).collect();
     let mut found = None;
     for (at, token) in tokens.iter().enumerate() {
-        let Some(called) = name(token) else { continue };
-        let has_parentheses = tokens.get(at + 1).is_some_and(|next| next.text == "(");
-        let schema = at.checked_sub(2).filter(|_| tokens[at - 1].text == ".").and_then(|at| name(tokens[at]));
-        let is_call = has_parentheses || may_lack_parentheses && schema.is_some();
-        if !is_call {
-            continue;
-        }
-        match judge(list, &called, schema.as_deref()) {
+        let called = |at: usize| {
+            let schema = at.checked_sub(2).filter(|_| tokens[at - 1].text == ".").and_then(|at| name(tokens[at]));
+            Some((name(tokens[at])?, schema))
+        };
+        let judged = match (token.kind, token.text) {
+            (_, "(") => at.checked_sub(1).and_then(called),
+            _ if may_lack_parentheses => called(at).filter(|(_, schema)| schema.is_some()),
+            _ => None,
+        };
+        let judged = judged.and_then(|(called, schema)| of_function(list, &called, schema.as_deref()));
+        let words = || if token.kind == Kind::Word { of_words(list, &tokens[at..]) } else { None };
+        match judged.or_else(words) {
             Some(Found::Writes(why)) => found = found.or(Some(Found::Writes(why))),
             Some(always) => return Some(always),
             None => {}
@@ -58,25 +64,50 @@ fn name(token: &Token<'_>) -> Option<String> {
     name.map(|name| name.to_lowercase())
 }
 
-fn judge(list: &str, called: &str, schema: Option<&str>) -> Option<Found> {
+/// Section, pattern and meaning of each line of a list.
+fn lines(list: &str) -> impl Iterator<Item = (usize, &str, &str)> {
+    let mut section = 0;
+    let lines = list.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
+    lines.filter_map(move |line| match SECTIONS.iter().position(|begins| *begins == line) {
+        Some(begins) => {
+            section = begins;
+            None
+        }
+        None => {
+            let (pattern, what) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
+            Some((section, pattern, what.trim()))
+        }
+    })
+}
+
+fn of_function(list: &str, called: &str, schema: Option<&str>) -> Option<Found> {
     let in_full = schema.map(|schema| format!("{schema}.{called}"));
-    let mut section = ALWAYS;
-    for line in list.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#')) {
-        if [ALWAYS, READ_ONLY].contains(&line) {
-            section = line;
-            continue;
-        }
-        let (pattern, what) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
-        let is_called = match pattern.contains('.') {
-            true => in_full.as_deref().is_some_and(|name| matches(pattern, name)),
-            false => matches(pattern, called),
+    let is_called = |pattern: &str| match pattern.contains('.') {
+        true => in_full.as_deref().is_some_and(|name| matches(pattern, name)),
+        false => matches(pattern, called),
+    };
+    let (section, _, what) = lines(list).find(|(section, pattern, _)| *section < 2 && is_called(pattern))?;
+    Some(match section {
+        0 => Found::Always(format!("{called}() {what}, which no ROLLBACK undoes")),
+        _ => Found::Writes(format!("{called}() {what}")),
+    })
+}
+
+/// What the words that the tokens begin with are in a list.
+fn of_words(list: &str, tokens: &[&Token<'_>]) -> Option<Found> {
+    let begin = |pattern: &str| {
+        let is = |(at, word): (usize, &str)| {
+            tokens
+                .get(at)
+                .is_some_and(|token| token.kind == Kind::Word && token.text.eq_ignore_ascii_case(word))
         };
-        if is_called {
-            let why = format!("{called}() {}", what.trim());
-            return Some(if section == ALWAYS { Found::Always(why) } else { Found::Writes(why) });
-        }
-    }
-    None
+        pattern.split('+').enumerate().all(is)
+    };
+    let (section, pattern, what) = lines(list)
+        .find(|(section, pattern, _)| *section >= 2 && begin(pattern))
+        .filter(|(.., what)| !what.is_empty())?;
+    let why = format!("{} {what}", pattern.replace('+', " ").to_uppercase());
+    Some(if section == 2 { Found::Always(why) } else { Found::Writes(why) })
 }
 
 /// Whether a name matches a pattern.

@@ -78,7 +78,7 @@ fn comparison(name: &str, baseline: &[&str], kind: &str) -> Comparison {
         name: format!("{name} : {}", baseline[0]),
         treatment: name.to_owned(),
         baseline: baseline.iter().map(|name| (*name).to_owned()).collect(),
-        kind: kind.to_owned(),
+        kind: kind.into(),
     }
 }
 

@@ -118,7 +118,7 @@ pub fn fixture() -> Fixture {
         Some(Cpus { treatments: vec![cpus_of(&names[0], 3600.0, 117.0), cpus_of(&names[1], 3240.0, 113.0)] });
     let clock = Estimate {
         name: first.name.clone(),
-        kind: "clock".to_owned(),
+        kind: "clock".into(),
         treatment: first.treatment.clone(),
         baseline: below.clone(),
         metric: "clock".to_owned(),

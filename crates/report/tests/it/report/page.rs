@@ -34,7 +34,7 @@ pub fn hostile() -> Fixture {
         let texts =
             [&mut estimate.name, &mut estimate.treatment, &mut estimate.baseline, &mut estimate.method];
         texts.into_iter().for_each(evil);
-        evil(&mut estimate.kind);
+        estimate.kind = HOSTILE.into();
     }
     let activity = crate::report::activity::activity(&[(HOSTILE, 0.4), ("running", 0.6)]);
     analysis.treatments[1].activity = activity;
@@ -226,7 +226,7 @@ fn what_disturbed_the_study_is_reported_by_block() {
 fn comparisons_of_the_study_file_have_their_names() {
     let mut fixture = Fixture::generated(2, 3);
     let mut estimate = fixture.analysis.estimates[1].clone();
-    (estimate.name, estimate.kind) = ("spread or packed/l2".to_owned(), "named".to_owned());
+    (estimate.name, estimate.kind) = ("spread or packed/l2".to_owned(), "named".into());
     fixture.analysis.estimates.push(estimate);
     let page = html::render(&fixture.document()).unwrap();
     let value = data_of(&page);

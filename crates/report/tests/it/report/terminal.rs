@@ -229,7 +229,7 @@ const LIST_WORDS: [&str; 2] = ["session", "-:"];
 fn comparisons_stand_below_the_table_by_name() {
     let mut fixture = Fixture::generated(8, 5);
     let mut estimate = fixture.analysis.estimates[0].clone();
-    (estimate.name, estimate.kind) = ("two \u{1b}[2Jversus two".to_owned(), "named".to_owned());
+    (estimate.name, estimate.kind) = ("two \u{1b}[2Jversus two".to_owned(), "named".into());
     estimate.ratio.answer = threadwise_analysis::Answer::Undecided;
     fixture.analysis.estimates.push(estimate);
     let text = sections(&fixture.document(), UNICODE);

@@ -90,7 +90,7 @@ fn fleet(kinds: &[Planted], random: &mut Normal) -> Fleet {
             for (boot, repeat) in [(0, 0), (0, 1), (1, 0), (1, 1)] {
                 let ratio = |(at, truth): (usize, &f64)| FleetFigure {
                     name: format!("comparison-{at}"),
-                    kind: "baseline".to_owned(),
+                    kind: "baseline".into(),
                     ln: truth + ratios[at][boot][repeat],
                     ..FleetFigure::default()
                 };

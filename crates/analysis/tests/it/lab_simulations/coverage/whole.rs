@@ -34,7 +34,7 @@ pub fn study() -> Study {
         name: format!("{name} : A"),
         treatment: name.to_owned(),
         baseline: vec!["A".to_owned(), "A'".to_owned()],
-        kind: "baseline".to_owned(),
+        kind: "baseline".into(),
     };
     Study {
         name: "coverage".to_owned(),

@@ -104,7 +104,7 @@ pub fn moved(cpus: u32, blocks: u32, rounds: u32) -> Fixture {
         (treatment.name, treatment.group) = (treatment.name.replace("/l2", ""), String::new());
     }
     study.comparisons.retain(|comparison| {
-        let ends = |kind: &str| comparison.kind == kind;
+        let ends = |kind: &str| comparison.kind.word() == kind;
         ends("baseline") && kept.contains(&comparison.treatment.as_str())
     });
     for comparison in &mut study.comparisons {

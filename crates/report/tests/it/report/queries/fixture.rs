@@ -256,7 +256,7 @@ fn comparisons(treatments: &[TreatmentQueries]) -> Vec<QueryComparison> {
         });
         Some(QueryComparison {
             name: format!("{} over {}", top.treatment, under.treatment),
-            kind: "smt-dop".to_owned(),
+            kind: "smt-dop".into(),
             treatment: top.treatment.clone(),
             baseline: under.treatment.clone(),
             queries: queries.collect(),

@@ -39,7 +39,7 @@ pub fn study(points: &[Point], throughput: bool) -> Study {
         name: format!("{name} : serial"),
         treatment: name.clone(),
         baseline: baseline.clone(),
-        kind: "baseline".to_owned(),
+        kind: "baseline".into(),
     });
     Study {
         name: "tpch".to_owned(),

@@ -1,0 +1,138 @@
+//! What a ratio of treatments means: the kinds that sentences and tables ask for, and words of a user's own.
+
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// Kind of a comparison. Its word is in definitions, result files and reports.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(from = "String", into = "String")]
+pub enum ComparisonKind {
+    /// A treatment with the baseline of its group.
+    Baseline,
+    /// Both siblings of a core busy over one.
+    SmtYield,
+    /// Two cores over both siblings of one.
+    Cores,
+    /// Two packages over two cores of one.
+    Packages,
+    /// A point of a sweep over the one before it.
+    SweepStep,
+    /// The last point with a logical CPU for each session over that with a core for each.
+    BeyondCores,
+    /// A degree of parallelism over the one before it.
+    DopStep,
+    /// A number of jobs over the one before it.
+    JobsStep,
+    /// The same degree of parallelism on both threads of each core over one thread.
+    SmtDop,
+    /// Both threads of each core over one, each at its own degree.
+    BothThreads,
+    /// The whole machine over one thread of each core.
+    SmtWhole,
+    /// Both threads of each core over one, with twice the sessions.
+    SmtDoubled,
+    /// Twice the cores.
+    CoresDoubled,
+    /// Both threads of a core over one with SMT disabled.
+    SmtOff,
+    /// A way of taking second threads away over a mask.
+    SmtWay,
+    /// Turbo.
+    Turbo,
+    /// The governor of the clock.
+    Governor,
+    /// An instance of a server over the first.
+    Instance,
+    /// All logical CPUs over as many as the CPU quota is worth.
+    Quota,
+    /// The second version of a program over the first.
+    Version,
+    /// A comparison of the user's, by their word; and figures of other questions, by the question's name.
+    Named(String),
+}
+
+/// The word of each kind.
+const WORDS: [(ComparisonKind, &str); 20] = [
+    (ComparisonKind::Baseline, "baseline"),
+    (ComparisonKind::SmtYield, "smt-yield"),
+    (ComparisonKind::Cores, "cores"),
+    (ComparisonKind::Packages, "packages"),
+    (ComparisonKind::SweepStep, "sweep-step"),
+    (ComparisonKind::BeyondCores, "beyond-cores"),
+    (ComparisonKind::DopStep, "dop-step"),
+    (ComparisonKind::JobsStep, "jobs-step"),
+    (ComparisonKind::SmtDop, "smt-dop"),
+    (ComparisonKind::BothThreads, "both-threads"),
+    (ComparisonKind::SmtWhole, "smt-whole"),
+    (ComparisonKind::SmtDoubled, "smt-doubled"),
+    (ComparisonKind::CoresDoubled, "cores-doubled"),
+    (ComparisonKind::SmtOff, "smt-off"),
+    (ComparisonKind::SmtWay, "smt-way"),
+    (ComparisonKind::Turbo, "turbo"),
+    (ComparisonKind::Governor, "governor"),
+    (ComparisonKind::Instance, "instance"),
+    (ComparisonKind::Quota, "quota"),
+    (ComparisonKind::Version, "version"),
+];
+
+impl ComparisonKind {
+    /// Those that say what second threads of cores are worth.
+    pub const OF_SECOND_THREADS: [Self; 5] =
+        [Self::SmtYield, Self::SmtDop, Self::BothThreads, Self::SmtWhole, Self::SmtOff];
+
+    /// Its word.
+    pub fn word(&self) -> &str {
+        match self {
+            Self::Named(word) => word,
+            known => WORDS.iter().find(|(kind, _)| kind == known).map_or("", |(_, word)| word),
+        }
+    }
+}
+
+impl Default for ComparisonKind {
+    /// None, for a figure that compares nothing.
+    fn default() -> Self {
+        Self::Named(String::new())
+    }
+}
+
+impl From<&str> for ComparisonKind {
+    fn from(word: &str) -> Self {
+        let known = WORDS.iter().find(|(_, known)| *known == word);
+        known.map_or_else(|| Self::Named(word.to_owned()), |(kind, _)| kind.clone())
+    }
+}
+
+impl From<String> for ComparisonKind {
+    fn from(word: String) -> Self {
+        Self::from(word.as_str())
+    }
+}
+
+impl From<ComparisonKind> for String {
+    fn from(kind: ComparisonKind) -> Self {
+        kind.word().to_owned()
+    }
+}
+
+impl fmt::Display for ComparisonKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.word())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_kind_has_a_word_of_its_own_and_comes_back_from_it() {
+        for (kind, word) in &WORDS {
+            assert_eq!((kind.word(), &ComparisonKind::from(*word)), (*word, kind));
+        }
+        let own = ComparisonKind::from("mine");
+        assert_eq!((own.word(), &own), ("mine", &ComparisonKind::Named("mine".to_owned())));
+        assert_eq!(serde_json::to_string(&own).unwrap(), "\"mine\"");
+        assert_eq!(serde_json::from_str::<ComparisonKind>("\"smt-off\"").unwrap(), ComparisonKind::SmtOff);
+    }
+}
