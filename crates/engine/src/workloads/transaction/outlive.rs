@@ -31,7 +31,8 @@ pub(super) fn find(tokens: &[Token<'_>], list: &str, may_lack_parentheses: bool)
     let mut found = None;
     for (at, token) in tokens.iter().enumerate() {
         let called = |at: usize| {
-            let schema = at.checked_sub(2).filter(|_| tokens[at - 1].text == ".").and_then(|at| name(tokens[at]));
+            let schema =
+                at.checked_sub(2).filter(|_| tokens[at - 1].text == ".").and_then(|at| name(tokens[at]));
             Some((name(tokens[at])?, schema))
         };
         let judged = match (token.kind, token.text) {
