@@ -266,17 +266,8 @@ pub trait QueryStream: Send {
         Ok(sql)
     }
 
-    /// Finds out what the server reports about queries, with notes; called once the texts are known.
-    ///
-    /// # Errors
-    /// An error of the server.
-    fn try_reports(&mut self, texts: &Texts) -> Result<(), EngineError> {
-        let _ = texts;
-        Ok(())
-    }
-
-    /// Brings what the stream needs into memory; not called with `cache=cold`. `reads` are the statements that read every
-    /// table once, for the first stream alone.
+    /// Finds out what the server reports about queries, with notes, and brings what the stream needs into memory. `reads`
+    /// are statements that read every table once, for the first stream alone, and none with `cache=cold`.
     ///
     /// # Errors
     /// An error of the server.
@@ -305,7 +296,7 @@ pub trait QueryStream: Send {
     ///
     /// # Errors
     /// It has no answer.
-    fn execute(&mut self, query: u8, text: &str, until_ns: u64) -> Result<QueryExecution, QueryFault>;
+    fn execute(&mut self, text: &str, until_ns: u64) -> Result<QueryExecution, QueryFault>;
 
     /// Called after each slice, outside of all times: completes what the server reports later, and its counters.
     ///

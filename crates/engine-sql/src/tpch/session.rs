@@ -109,16 +109,15 @@ pub struct StreamSession<S> {
     /// Cancels its statement in the server.
     _at_end: Option<AtEnd>,
     texts: Texts,
-    /// Statements that read every table once, for the first stream.
+    /// Statements that read every table once.
     reads: Vec<String>,
     engine: &'static str,
     number: u32,
-    is_cold: bool,
     shared: Arc<Shared>,
 }
 
 impl<S: QueryStream> StreamSession<S> {
-    /// Opens a stream and finds out what the server reports about its queries.
+    /// Opens a stream.
     ///
     /// # Errors
     /// An error of the server, or a missing query.
@@ -136,14 +135,12 @@ impl<S: QueryStream> StreamSession<S> {
         };
         let texts = setup.options.queries.iter().map(text).collect::<Result<Texts, EngineError>>()?;
         shared.add(number, &opened);
-        let Opened { connection: mut stream, at_end, .. } = opened;
-        stream.try_reports(&texts)?;
+        let Opened { connection: stream, at_end, .. } = opened;
         let read = |table: &Table| {
             fill(driver.tpch_sql().read, &[("table", &driver.table(&setup.schema, table.name))])
         };
-        let reads = TABLES.iter().filter(|_| number == 0).map(read).collect();
-        let is_cold = setup.is_cold();
-        Ok(Self { stream, _at_end: at_end, texts, reads, engine, number, is_cold, shared })
+        let reads = TABLES.iter().filter(|_| number == 0 && !setup.is_cold()).map(read).collect();
+        Ok(Self { stream, _at_end: at_end, texts, reads, engine, number, shared })
     }
 
     /// The error of a query; at the time limit it was cancelled.
@@ -158,10 +155,7 @@ impl<S: QueryStream> StreamSession<S> {
 
 impl<S: QueryStream> Session for StreamSession<S> {
     fn warm(&mut self) -> Result<(), EngineError> {
-        match self.is_cold {
-            true => Ok(()),
-            false => self.stream.warm(&self.reads, &self.texts),
-        }
+        self.stream.warm(&self.reads, &self.texts)
     }
 
     fn slice(&mut self, _: &Window) -> Result<SessionSlice, EngineError> {
@@ -183,7 +177,7 @@ impl<S: QueryStream> Session for StreamSession<S> {
         let mut slice = tpch::run(engine, window, queries, |query, started_ns| {
             let unknown = "it is not one of the requested queries (queries)";
             let text = texts.get(&query).ok_or_else(|| tpch::failed(engine, query, unknown))?;
-            let done = stream.execute(query, text, window.end_ns);
+            let done = stream.execute(text, window.end_ns);
             let execution = done.map_err(|fault| Self::error(engine, query, fault, window))?;
             let rows = execution.answer.as_ref().map_or(0, |answer| answer.len() as u64);
             Ok(QueryExecution { query, started_ns, rows, ..execution })
@@ -191,7 +185,8 @@ impl<S: QueryStream> Session for StreamSession<S> {
         let client_cpu_ns = stream.client_cpu_ns().saturating_sub(client_ns);
         Call { client_cpu_ns, ..Call::new(1, 1, 1, [before, stream.used()]) }.give_to(&mut slice);
         if slice.cpu_ns == 0 {
-            slice.cpu_ns = slice.queries.iter().filter_map(|one| one.cpu_ns).sum();
+            let all_ns: Option<u64> = slice.queries.iter().map(|one| one.cpu_ns).sum();
+            slice.cpu_ns = all_ns.unwrap_or(0);
         }
         stream.end(&mut slice.queries, texts)?;
         Ok(slice)

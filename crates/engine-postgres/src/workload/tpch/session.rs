@@ -169,7 +169,7 @@ impl QueryStream for PostgresStream {
         Usage { cpu_ns: self.cpu_ns().unwrap_or(used.cpu_ns), ..used }
     }
 
-    fn execute(&mut self, _: u8, text: &str, until_ns: u64) -> Result<QueryExecution, QueryFault> {
+    fn execute(&mut self, text: &str, until_ns: u64) -> Result<QueryExecution, QueryFault> {
         let left_ms = time_left(until_ns).as_millis().min(i32::MAX as u128);
         self.simply(&format!("SET statement_timeout = {left_ms}"))?;
         let plan = self.plan(text)?;

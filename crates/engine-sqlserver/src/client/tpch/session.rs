@@ -164,7 +164,8 @@ impl QueryStream for SqlserverStream {
         Ok(format!("{begin} {sql} OPTION (MAXDOP {})", self.setup.dop))
     }
 
-    fn try_reports(&mut self, texts: &Texts) -> Result<(), EngineError> {
+    /// Tables are then in the server's cache if that is large enough.
+    fn warm(&mut self, reads: &[String], texts: &Texts) -> Result<(), EngineError> {
         self.try_times()?;
         self.shows_plans = self.try_plans(texts.values().next());
         self.knows_dop = self.try_dop();
@@ -175,11 +176,6 @@ impl QueryStream for SqlserverStream {
                  FREEPROCCACHE), for all of its users",
             );
         }
-        Ok(())
-    }
-
-    /// Reads every table once, so that it is in the server's cache if that is large enough.
-    fn warm(&mut self, reads: &[String], _: &Texts) -> Result<(), EngineError> {
         reads.iter().try_for_each(|sql| run(&mut self.connection, "read the tables once", sql))
     }
 
@@ -195,7 +191,7 @@ impl QueryStream for SqlserverStream {
         Ok(Some(opened.id))
     }
 
-    fn execute(&mut self, _: u8, text: &str, until_ns: u64) -> Result<QueryExecution, QueryFault> {
+    fn execute(&mut self, text: &str, until_ns: u64) -> Result<QueryExecution, QueryFault> {
         if self.setup.is_cold() {
             self.empty_caches()?;
         }
