@@ -44,8 +44,8 @@ pub(crate) struct OracleStream {
     backend: Option<Thread>,
     setup: Arc<Setup>,
     number: u32,
-    /// Queries, prepared, with their SQL_ID.
-    queries: BTreeMap<u8, (Prepared, String)>,
+    /// Queries by their texts, prepared, with their SQL_ID.
+    queries: BTreeMap<String, (Prepared, String)>,
     sees_cursors: bool,
     sees_dop: bool,
 }
@@ -140,12 +140,13 @@ impl QueryStream for OracleStream {
         Ok(format!("{text}\n/* threadwise stream {} */", self.number))
     }
 
-    fn try_reports(&mut self, texts: &Texts) -> Result<(), EngineError> {
+    /// A large table may go around the buffer cache (serial direct path reads).
+    fn warm(&mut self, reads: &[String], texts: &Texts) -> Result<(), EngineError> {
         for (query, text) in texts {
             let planned = self.connection.parse(text);
             let planned = planned
                 .map_err(|cause| failed(format!("plan query {}", tpch::name(*query)), cause.advice()))?;
-            self.queries.insert(*query, planned);
+            self.queries.insert(text.clone(), planned);
         }
         self.sees_cursors = self.cursors("")?.is_some() && self.plan("", 0)?.is_some();
         self.sees_dop = self.setup.dop > 1 && self.dop()?.is_some();
@@ -155,11 +156,6 @@ impl QueryStream for OracleStream {
         if self.setup.dop > 1 && !self.sees_dop {
             self.setup.notes.add(NO_DOP);
         }
-        Ok(())
-    }
-
-    /// A large table may go around the buffer cache (serial direct path reads).
-    fn warm(&mut self, reads: &[String], _: &Texts) -> Result<(), EngineError> {
         reads.iter().try_for_each(|sql| self.connection.run("read the tables once", sql))
     }
 
@@ -172,12 +168,12 @@ impl QueryStream for OracleStream {
         self.connection.client_cpu_ns()
     }
 
-    fn execute(&mut self, query: u8, _: &str, until_ns: u64) -> Result<QueryExecution, QueryFault> {
-        let Some((prepared, sql_id)) = self.queries.remove(&query) else {
+    fn execute(&mut self, text: &str, until_ns: u64) -> Result<QueryExecution, QueryFault> {
+        let Some((text, (prepared, sql_id))) = self.queries.remove_entry(text) else {
             return Err(QueryFault::Failed("it was not planned".to_owned()));
         };
         let done = self.measured(&prepared, &sql_id, until_ns);
-        self.queries.insert(query, (prepared, sql_id));
+        self.queries.insert(text, (prepared, sql_id));
         done
     }
 }
