@@ -1,19 +1,19 @@
-"""A stand-in for the driver `oracledb` that talks to `oracle_model`, with the part of its interface that the worker
-uses; and the program that runs the worker with it: `oracle_driver.py SOCKET [check]`.
+"""A stand-in for the driver `oracledb` that talks to `oracle_model`, with the part of its interface that the proxy uses.
+The model's socket is named in THREADWISE_TEST_ORACLE_MODEL.
 """
 
 from __future__ import annotations
 
 import os
-import sys
 from multiprocessing.connection import Client
 from types import SimpleNamespace
 from typing import Any
 
-defaults = SimpleNamespace(fetch_decimals=False)
+ADDRESS = os.environ.get("THREADWISE_TEST_ORACLE_MODEL", "")
+if ADDRESS == "no-driver":
+    raise ImportError("No module named 'oracledb'")
 
-#: Socket of the model.
-ADDRESS = ""
+defaults = SimpleNamespace(fetch_decimals=False, fetch_lobs=True)
 
 
 class Error(Exception):
@@ -43,50 +43,36 @@ class Cursor:
         self.connection = connection
         self.arraysize, self.prefetchrows, self.rowcount = 100, 2, -1
         self.found: list[tuple] | None = None
-
-    def __enter__(self) -> Cursor:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.found = None
+        self.description: list[tuple] | None = None
 
     def var(self, typ: Any) -> Var:
         """A variable."""
         assert typ is int
         return Var()
 
-    def _ask(self, kind: str, statement: str, parameters: Any) -> dict[str, Any]:
+    def _ask(self, kind: str, statement: str, parameters: Any) -> None:
         outs = {}
         if isinstance(parameters, dict):
             outs = {name: value for name, value in parameters.items() if isinstance(value, Var)}
             parameters = {name: value for name, value in parameters.items() if name not in outs}
         self.found, self.rowcount, given = self.connection.ask(kind, statement, parameters)
-        for name, value in given.items():
-            outs[name].value = value
-        return given
+        self.description = None if self.found is None else [("column",)]
+        for out, value in zip(outs.values(), given, strict=True):
+            out.value = value
 
-    def execute(self, statement: str, parameters: Any = None) -> Cursor:
+    def execute(self, statement: str, parameters: Any = None) -> None:
         """Executes a statement."""
         assert parameters is None or len(parameters) > 0
         self._ask("execute", statement, parameters)
-        return self
 
     def executemany(self, statement: str, parameters: Any) -> None:
         """Executes a statement for each row."""
-        assert parameters and all(isinstance(row, tuple) for row in parameters)
+        assert parameters and all(isinstance(row, dict) for row in parameters)
         self._ask("executemany", statement, parameters)
 
     def parse(self, statement: str) -> None:
         """Parses a statement."""
         self.connection.ask("parse", statement, None)
-
-    def callproc(self, name: str, parameters: Any) -> list[Any]:
-        """Calls a procedure."""
-        outs = [one for one in parameters if isinstance(one, Var)]
-        values = [None if isinstance(one, Var) else one for one in parameters]
-        for out, value in zip(outs, self.connection.ask("callproc", name, values), strict=True):
-            out.value = value
-        return []
 
     def fetchall(self) -> list[tuple]:
         """All rows."""
@@ -94,12 +80,17 @@ class Cursor:
             raise _error("DPY-1003", "the executed statement does not return rows")
         return self.found
 
+    def fetchmany(self, size: int) -> list[tuple]:
+        """Some rows."""
+        some, self.found = self.fetchall()[:size], self.fetchall()[size:]
+        return some
+
 
 class Connection:
     """A connection."""
 
     def __init__(self, asked: dict[str, Any]) -> None:
-        self.call_timeout = 0
+        self.call_timeout, self.autocommit = 0, False
         try:
             self.peer = Client(ADDRESS, "AF_UNIX")
         except OSError as cause:
@@ -118,19 +109,11 @@ class Connection:
 
     def ask(self, kind: str, statement: str, parameters: Any) -> Any:
         """One round trip."""
-        return self._receive(kind, statement, parameters, self.call_timeout)
+        return self._receive(kind, statement, parameters, self.call_timeout, self.autocommit)
 
     def cursor(self) -> Cursor:
         """A cursor."""
         return Cursor(self)
-
-    def commit(self) -> None:
-        """Ends the transaction."""
-        self._receive("commit")
-
-    def rollback(self) -> None:
-        """Takes it back."""
-        self._receive("rollback")
 
     def cancel(self) -> None:
         """Cancels what another thread does."""
@@ -148,18 +131,6 @@ def connect(*, user: str, password: str, host: str, port: int, service_name: str
     """Logs in. `host` must be one that is there."""
     if host == "nowhere.example":
         raise _error("DPY-6005", f"DPY-6005: cannot connect to database (CONNECTION_ID=x).\n[Errno 111] {host}")
-    assert defaults.fetch_decimals
+    assert defaults.fetch_decimals and not defaults.fetch_lobs
     return Connection({"user": user, "password": password, "service_name": service_name, "protocol": protocol,
                        "port": port, "server_type": server_type, "program": program})
-
-
-if __name__ == "__main__":
-    ADDRESS = sys.argv.pop(1)
-    sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-    if ADDRESS == "no-driver":
-        sys.modules["oracledb"] = None  # type: ignore[assignment]
-    else:
-        sys.modules["oracledb"] = sys.modules["__main__"]
-    from threadwise_oracle_worker import main
-
-    main()

@@ -1,8 +1,8 @@
 """A model of an Oracle server, for tests of the worker: a few of its tables, rights, locks and clocks, behind a socket.
 
-It contains no part of Oracle and knows no SQL: each statement has to be the text of one of the worker's .sql files with
-its places filled in, and what that does is modelled here. It runs in the test's process, so that tests see what is
-left in it; the worker talks to it by `oracle_driver`, a stand-in for the driver.
+It contains no part of Oracle and knows no SQL: each statement has to be the text of one of the engine's .sql files
+(crates/engine-oracle/src/sql) with its places filled in, and what that does is modelled here. It runs in the test's
+process, so that tests see what is left in it; the proxy talks to it by `oracle_driver`, a stand-in for the driver.
 """
 
 from __future__ import annotations
@@ -23,6 +23,9 @@ from typing import Any
 
 WORKERS = Path(__file__).resolve().parent.parent
 
+#: The engine's statements.
+STATEMENT_FILES = WORKERS.parent / "crates" / "engine-oracle" / "src" / "sql"
+
 #: Views that an account without rights may not read.
 VIEWS = ("v$statname", "v$mystat", "v$sesstat", "v$sess_time_model", "v$process", "v$session", "v$system_event",
          "v$sql", "v$sql_plan", "v$pq_sesstat", "v$resource_limit", "v$buffer_pool")
@@ -40,6 +43,7 @@ MESSAGES = {
     "ORA-01017": "invalid username/password; logon denied",
     "ORA-01031": "insufficient privileges",
     "ORA-04043": "object does not exist",
+    "ORA-14452": "attempt to create, alter or drop an index on temporary table already in use",
     "ORA-00054": "resource busy and acquire with NOWAIT specified or timeout expired",
     "DPY-4011": "the database or network closed the connection",
     "DPY-4024": "call timeout exceeded",
@@ -54,27 +58,60 @@ class OracleError(Exception):
         self.number = number
 
 
+#: Statements of the crate engine-sql, which are not in files.
+OTHERS = {
+    "mark_read": "SELECT says FROM {schema}threadwise_mark",
+    "list_read": "SELECT kind, name FROM {schema}threadwise_objects",
+    "loads_read": "SELECT bytes, counted, notes FROM {schema}threadwise_loads WHERE suffix = :p1",
+    "loads_other": "SELECT suffix FROM {schema}threadwise_loads WHERE suffix LIKE 'tpch %'",
+    "loads_add": "INSERT INTO {schema}threadwise_loads (suffix, bytes, counted, notes) VALUES (:p1, :p2, :p3, :p4)",
+    "read_only": "SET TRANSACTION READ ONLY",
+    "read_write": "SET TRANSACTION READ WRITE",
+    "commit": "COMMIT",
+    "rollback": "ROLLBACK",
+}
+
+
+def parts_of(path: Path) -> list[tuple[str, str]]:
+    """Names and texts of the statements of a file: those of a script have numbers."""
+    parts = path.read_text(encoding="utf-8").rstrip("\n").split("\nGO\n")
+    return [(path.stem if len(parts) == 1 else f"{path.stem}_{number}", part) for number, part in enumerate(parts)]
+
+
+def pattern_of(text: str) -> tuple[re.Pattern[str], bool]:
+    """What a template can be filled in to (crates/engine-sql/src/template.rs), and whether it has places."""
+    pattern, seen, has_places = "", set(), False
+    for line in text.splitlines():
+        if line.lstrip().startswith("--"):
+            continue
+        is_optional = line.startswith("?")
+        if is_optional:
+            line = line.split(" ", 1)[1]
+        found = ""
+        for part in re.split(r"(\[\[.*?\]\]|\{[a-z0-9_]+\})", line):
+            place = part[1:-1] if part.startswith("{") else ""
+            has_places = has_places or bool(place)
+            if part.startswith("[[") or place and is_optional:
+                found += "[^\\n]*?"
+            elif not place:
+                found += re.escape(part)
+            elif place in seen:
+                found += f"(?P={place})"
+            else:
+                seen.add(place)
+                found += f"(?P<{place}>[^\\n]*?)"
+        pattern += f"(?:{found}\\n)?" if is_optional else f"{found}\\n"
+    return re.compile(pattern), has_places
+
+
 def statement_patterns() -> list[tuple[str, re.Pattern[str]]]:
     """Names and patterns of all statements, those without places first, then the longest first."""
     found = []
-    for path in WORKERS.glob("oracle_*.sql"):
-        lines = path.read_text(encoding="utf-8").splitlines()
-        while lines and lines[0].startswith("--"):
-            lines.pop(0)
-        text, seen = "\n".join(lines).strip(), set()
-        pattern = ""
-        for part in re.split(r"(\{[a-z_]+\})", text):
-            place = part[1:-1] if part.startswith("{") and part.endswith("}") else ""
-            if not place:
-                pattern += re.escape(part)
-            elif place in seen:
-                pattern += f"(?P={place})"
-            else:
-                seen.add(place)
-                pattern += f"(?P<{place}>.*?)"
-        order = (bool(seen), -len(text))
-        found.append((order, path.stem.removeprefix("oracle_"), re.compile(pattern, re.DOTALL)))
-    return [(name, pattern) for _, name, pattern in sorted(found, key=lambda one: one[:2])]
+    files = [part for path in sorted(STATEMENT_FILES.glob("*.sql")) for part in parts_of(path)]
+    for name, text in [*files, *OTHERS.items()]:
+        pattern, has_places = pattern_of(text)
+        found.append((has_places, -len(text), name, pattern))
+    return [(name, pattern) for _, _, name, pattern in sorted(found, key=lambda one: one[:3])]
 
 
 @dataclass
@@ -145,8 +182,11 @@ class Model:
         self.statements: list[str] = []
         self.unknown: list[str] = []
         self.logins: list[dict[str, Any]] = []
-        self.locks: dict[Any, int] = {}
+        #: Sessions that are bound to the temporary table that is the lock.
+        self.bound: set[int] = set()
         self.usage: dict[str, int] = {}
+        #: Texts of the user's statements, with their rows.
+        self.theirs: dict[str, list[tuple]] = {}
         self.tpch = sqlite3.connect(":memory:", check_same_thread=False)
         self.patterns = statement_patterns()
         self.lock = threading.RLock()
@@ -226,19 +266,17 @@ class Model:
     def _log_out(self, session: Session) -> None:
         with self.lock:
             self._roll_back(session)
-            self.locks = {lock: sid for lock, sid in self.locks.items() if sid != session.sid}
+            self.bound.discard(session.sid)
             del self.sessions[session.sid]
 
     def _roll_back(self, session: Session) -> None:
         for undo in reversed(session.undo):
             undo()
         session.undo.clear()
-        self.locks.pop("row", None) if self.locks.get("row") == session.sid else None
 
     def _commit(self, session: Session) -> None:
         session.undo.clear()
         session.commits += 1
-        self.locks.pop("row", None) if self.locks.get("row") == session.sid else None
 
     def _fail(self, name: str, session: Session | None) -> None:
         """Does what a test asked for."""
@@ -265,49 +303,47 @@ class Model:
 
     def match(self, sql: str) -> tuple[str, dict[str, str]]:
         """Which statement a text is, and what stands in its places."""
+        called = re.fullmatch(r"BEGIN (\w+)\((:p\d+(?:, :p\d+)*)\); END;", sql)
+        if called:
+            return "call", {"procedure": called[1].upper()}
         for name, pattern in self.patterns:
-            found = pattern.fullmatch(sql)
+            found = pattern.fullmatch(sql.rstrip("\n") + "\n")
             if found:
-                return name, found.groupdict()
+                return name, {place: text or "" for place, text in found.groupdict().items()} | {"sql": sql}
         if re.search(r"/\* threadwise stream \d+ \*/$", sql):
             return "query", {"sql": sql}
+        if sql in self.theirs:
+            return "theirs", {"sql": sql}
         self.unknown.append(sql)
-        raise OracleError("ORA-00900", f"the text is not in the worker's files: {sql[:200]}")
+        raise OracleError("ORA-00900", f"the text is not in the engine's files: {sql[:200]}")
 
-    def _work(self, session: Session, kind: str, *what: Any) -> Any:
-        if kind == "commit":
-            self.statements.append("commit")
-            return self._commit(session)
-        if kind == "rollback":
-            return self._roll_back(session)
-        if kind == "callproc":
-            name, values, timeout_ms = what
-            session.timeout_s = timeout_ms / 1000 if timeout_ms else None
-            self.statements.append("callproc")
-            self._fail("callproc", session)
-            return self._call(session, name, values)
-        sql, binds, timeout_ms = what
+    def _work(self, session: Session, kind: str, sql: str, binds: Any, timeout_ms: int, autocommit: bool) -> Any:
+        """Rows or None, the number of changed rows, and numbers that a block gives."""
         session.timeout_s = timeout_ms / 1000 if timeout_ms else None
         name, places = self.match(sql)
         self.statements.append(name)
         self._fail(name, session)
         self._may_read(sql)
         if kind == "parse":
-            return None
+            return None, 0, []
+        if name == "call":
+            return None, 0, self._call(session, places["procedure"], list(binds.values()))
         from oracle_statements import STATEMENTS
 
         with self.lock:
-            if kind == "executemany":
-                for row in binds:
-                    STATEMENTS[name](self, session, places, row)
-                return [], len(binds), {}
-            result = STATEMENTS[name](self, session, places, binds)
+            for row in binds if kind == "executemany" else [binds]:
+                result = STATEMENTS[name](self, session, places, row)
+            if autocommit and session.undo:
+                self._commit(session)
         session.cpu_us += 100
-        if isinstance(result, int):
-            return [], result, {}
-        if isinstance(result, dict):
-            return [], 0, result
-        return result or [], 0, {}
+        if kind == "executemany":
+            return None, len(binds), []
+        match result:
+            case dict():
+                return None, 0, list(result.values())
+            case list():
+                return result, 0, []
+        return None, result or 0, []
 
     def _may_read(self, sql: str) -> None:
         """Whether the account may read the views that a statement names."""
@@ -324,13 +360,13 @@ class Model:
         return time.time_ns() // 1000 + SKEW_US
 
     def _call(self, session: Session, name: str, values: list[Any]) -> list[Any]:
-        """Calls a procedure, whose last parameters are None and are given."""
+        """Calls a procedure with its arguments; gives its answers."""
         if self.objects.get(name, ("", None))[0] != "PROCEDURE":
             raise OracleError("ORA-06550", f"line 1, column 7:\nPLS-00201: identifier '{name}' must be declared")
         made = self.objects[name][1]
-        table = self.objects[made["table"]][1]
-        return self._blocks(session, table, values) if isinstance(table, Blocks) else self._rows(session, table, made,
-                                                                                                 values)
+        table = self.objects[made["table"].upper()][1]
+        loop = self._blocks if isinstance(table, Blocks) else self._rows
+        return loop(session, table, made, values)
 
     def _step(self, session: Session) -> int:
         """Some time of a loop, and the clock behind it."""
@@ -340,13 +376,15 @@ class Model:
         session.cpu_us += 500
         return self.now_us()
 
-    def _blocks(self, session: Session, table: Blocks, values: list[Any]) -> list[int]:
-        start_us, end_us, seed, unit, starts, _, _, update_pct, _ = values[:9]
+    def _blocks(self, session: Session, table: Blocks, made: dict[str, str], values: list[Any]) -> list[int]:
+        start_us, end_us, seed = values
+        unit, updates = int(made["unit"]), "UPDATE" in made["sql"]
+        starts = len(table.rows) - unit + 1
         steps = calls = wrong = 0
         while True:
             first = hash((seed, calls)) % starts
             found = [table.rows[key] for key in range(first, first + unit) if key in table.rows]
-            if update_pct and calls % 100 < update_pct:
+            if updates and calls % 2:
                 for row in found:
                     row[0], row[1] = row[0] + 1, row[1] - 1
             good = len(found) == unit and sum(map(sum, found)) == sum(7 * k + 3 for k in range(first, first + unit))
@@ -358,23 +396,21 @@ class Model:
             steps += now_us > start_us
 
     def _rows(self, session: Session, table: Rows, made: dict[str, str], values: list[Any]) -> list[int]:
-        start_us, end_us, seed, owner, next_key, per_tx, wanted = values[:7]
+        owner, next_key, x, y, start_us, end_us, wanted = values
+        per_tx = int(made["per_tx"])
         steps = calls = key_sum = 0
         while True:
             for place in range(per_tx):
-                drawn = hash((seed, calls, place)) % 2**60
-                key = drawn if "DBMS_RANDOM" in made["draw"] else next_key + calls * per_tx + place
+                drawn = hash((x, y, next_key, calls, place)) % 2**60
+                key = drawn if "DBMS_RANDOM.VALUE" in made["sql"] else next_key + calls * per_tx + place
                 if key in table.rows:
                     raise OracleError("ORA-00001", "unique constraint violated")
                 table.rows[key] = owner
                 key_sum += key % 1_000_000_007
             session.redo, session.commits, calls = session.redo + 300 * per_tx, session.commits + 1, calls + 1
             now_us = self._step(session)
-            if now_us > end_us:
-                return [steps, calls, key_sum, now_us]
-            steps += now_us > start_us
-            if calls * per_tx == wanted:
-                return [steps, calls, key_sum, now_us]
+            if now_us > end_us or (steps := steps + (now_us > start_us)) and calls * per_tx == wanted:
+                return [steps, calls, key_sum, x, y, now_us]
 
 
 def oracle_value(column: str, value: Any) -> Any:

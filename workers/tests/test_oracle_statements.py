@@ -1,5 +1,5 @@
-"""The statements of the worker for Oracle Database against parsers of others, and what it uses of the driver `oracledb`
-against the driver itself.
+"""The statements of the engine oracle against parsers of others, what its proxy uses of the driver `oracledb` against the
+driver itself, and what the proxy makes of values.
 
 Tests that need the driver, `sqlglot`, or PMD's parser of PL/SQL (jars of net.sourceforge.pmd:pmd-plsql and pmd-cli in
 the folder that THREADWISE_TEST_PMD names, and `java`) say that they are skipped where these are absent.
@@ -7,7 +7,7 @@ the folder that THREADWISE_TEST_PMD names, and `java`) say that they are skipped
 
 from __future__ import annotations
 
-import contextlib
+import datetime
 import importlib.util
 import inspect
 import json
@@ -21,58 +21,68 @@ import sys
 import tempfile
 import unittest
 from collections.abc import Iterator
+from decimal import Decimal
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from oracle_model import statement_patterns  # noqa: E402
+from oracle_model import OTHERS, STATEMENT_FILES, parts_of, statement_patterns  # noqa: E402
 from oracle_support import PASSWORD, WORKERS  # noqa: E402
 
-import threadwise_oracle_address as address  # noqa: E402
+import oracle_proxy as proxy  # noqa: E402
 
 
 #: Text for the places of statements, so that parsers see whole ones.
-SAMPLES = {"prefix": "TW_", "says": "ours", "pause": "DBMS_SESSION.SLEEP(LEAST(think_s, 0.1));", "shared": "0",
-           "commit": "COMMIT WRITE BATCH NOWAIT", "draw": "from_key + place - 1", "numbers": "1, 2", "sids": "1, 2",
-           "columns": "a", "places": ":a", "filler_bytes": "480", "last_k": "63", "view": "v$session", "value": "1"}
+SAMPLES = {"schema": "TW_", "says": "ours", "numbers": "1, 2", "sids": "1, 2", "columns": "a", "values": ":p1",
+           "view": "v$session", "value": "1", "kind": "table", "first": ":p1", "last": "63", "starts": "100",
+           "hot_starts": "10", "hot_pct": "50.0", "update_pct": "5.0", "unit": "64", "sum_at_0": "1", "sum_per_key": "448",
+           "think_us": "10000", "per_tx": "1", "modulus": "1000000007", "owner": ":p1", "key": ":p2", "number": "0",
+           "create": "CREATE TABLE a (a NUMBER(19) NOT NULL)"}
+
+#: Flags of lines that are left out, so that each statement is whole.
+WITHOUT = ("!hot", "updates&shared", "!random", "!relaxed", "!counts")
 
 #: Statements that sqlglot does not know, or takes for commands without looking into them.
-BEYOND = {"blocks_create", "blocks_explain", "blocks_index", "blocks_loop", "burn", "commit_full", "commit_relaxed",
-          "gather_statistics", "lock_request", "rows_create", "rows_loop", "session_no_result_cache",
-          "session_parallel", "session_serial", "session_set", "session_settings", "tpch_create", "tpch_index"}
+BEYOND = {"adaptive", "adaptive_12_1", "blocks", "blocks_explain", "blocks_index", "blocks_loop", "blocks_settle", "burn",
+          "ddl_wait", "drop", "lock", "no_result_cache", "rows",
+          "rows_loop", "rows_step", "schema_0", "session_parallel", "session_serial", "session_set", "session_settings",
+          "tpch_create", "tpch_index", "tpch_order_1", "tpch_order_2"}
 
 #: Of these PMD's grammar has no EXPLAIN PLAN.
 BEYOND_PMD = {"blocks_explain"}
 
 
-def filled(name: str, pattern_text: str) -> str:
-    """A statement with samples in its places."""
-    text = re.sub(r"\{([a-z_]+)\}", lambda found: SAMPLES.get(found[1], f"tw_{found[1]}"), pattern_text)
-    return text.replace("(a)", "(a NUMBER(19) NOT NULL)") if name == "tpch_create" else text
+def filled(text: str) -> str:
+    """A statement with all its optional lines but the other ones of two, and samples in its places."""
+    lines = []
+    for line in text.splitlines():
+        flags, _, rest = line[1:].partition(" ") if line.startswith("?") else ("", "", line)
+        if not line.lstrip().startswith("--") and flags not in WITHOUT:
+            lines.append(rest)
+    text = re.sub(r"\[\[(.*?)\|.*?\]\]", lambda found: found[1].replace("{row}", "0"), "\n".join(lines))
+    return re.sub(r"\{([a-z0-9_]+)\}", lambda found: SAMPLES.get(found[1], f"tw_{found[1]}"), text)
 
 
 def statements() -> Iterator[tuple[str, str]]:
-    """Names and sample texts of all files."""
-    for path in sorted(WORKERS.glob("oracle_*.sql")):
-        name = path.stem.removeprefix("oracle_")
-        yield name, filled(name, path.read_text(encoding="utf-8"))
+    """Names and sample texts of all statements."""
+    for path in sorted(STATEMENT_FILES.glob("*.sql")):
+        yield from ((name, filled(text)) for name, text in parts_of(path))
 
 
 class Statements(unittest.TestCase):
     """The .sql files."""
 
     def test_each_file_is_used_and_each_use_has_a_file(self) -> None:
-        sources = "".join(path.read_text() for path in WORKERS.glob("threadwise_oracle_*.py"))
-        used = set(re.findall(r"(?:text_of|fill|_ask)\(\s*\"([a-z_]+)\"", sources))
-        computed = {"drop_table", "drop_procedure", "list_create", "loads_create", "tpch_index", "tpch_key",
-                    "session_parallel", "session_serial", "commit_full", "commit_relaxed"}
-        self.assertTrue(all(f'"{name}"' in sources or name.startswith("drop_") for name in computed))
-        self.assertEqual(used | computed, {name for name, _ in statements()})
+        sources = "".join(path.read_text() for path in STATEMENT_FILES.parent.rglob("*.rs"))
+        used = set(re.findall(r"include_str!\(\"(?:\.\./)?sql/(\w+)\.sql\"\)", sources))
+        self.assertEqual(used, {path.stem for path in STATEMENT_FILES.glob("*.sql")})
 
     def test_the_model_knows_all_of_them(self) -> None:
         import oracle_statements
 
-        self.assertEqual(set(oracle_statements.STATEMENTS) - {"query"}, {name for name, _ in statement_patterns()})
+        known = set(oracle_statements.STATEMENTS) - {"query", "theirs"}
+        self.assertEqual(known, {name for name, _ in statement_patterns()})
+        self.assertLessEqual(set(OTHERS), known)
 
     def test_files_are_plain(self) -> None:
         for name, text in statements():
@@ -142,25 +152,28 @@ class Statements(unittest.TestCase):
 
 
 class Driver(unittest.TestCase):
-    """What the worker uses of the driver."""
+    """What the proxy uses of the driver."""
 
-    USED = {"inner": {"cursor", "commit", "rollback", "close", "cancel", "version", "call_timeout"},
-            "cursor": {"execute", "executemany", "fetchall", "callproc", "var", "parse", "rowcount", "arraysize",
-                       "prefetchrows"}}
+    USED = {"inner": {"cursor", "close", "cancel", "version", "call_timeout", "autocommit"},
+            "cursor": {"execute", "executemany", "fetchall", "fetchmany", "var", "parse", "rowcount", "arraysize",
+                       "prefetchrows", "description"}}
     CONNECT = {"user", "password", "host", "port", "service_name", "protocol", "server_type", "tcp_connect_timeout",
                "expire_time", "program", "stmtcachesize"}
 
     def test_no_more_is_used_than_is_looked_for(self) -> None:
-        sources = "".join(path.read_text() for path in WORKERS.glob("threadwise_oracle_*.py"))
+        source = (WORKERS / "oracle_proxy.py").read_text()
         for what, names in self.USED.items():
-            self.assertEqual(set(re.findall(rf"\b{what}\.(\w+)", sources)), names)
-        self.assertEqual(set(re.findall(r"\boracledb\.(\w+)", sources)), {"connect", "defaults", "Error"})
+            self.assertEqual(set(re.findall(rf"\b{what}\.(\w+)", source)), names)
+        self.assertEqual(set(re.findall(r"\boracledb\.(\w+)", source)) - {"connect`"}, {"connect", "defaults"})
+        connect = (STATEMENT_FILES.parent / "proxy.rs").read_text().split("Connect {")[1].split("    },")[0]
+        named = set(re.findall(r"^        (\w+):", connect, re.MULTILINE)) - {"autocommit", "call_timeout_ms"}
+        self.assertEqual(named | {"server_type"}, self.CONNECT)
 
     def test_the_stand_in_has_it(self) -> None:
         import oracle_driver
 
         self.assertEqual(set(inspect.signature(oracle_driver.connect).parameters), self.CONNECT)
-        for name in self.USED["cursor"] - {"rowcount", "arraysize", "prefetchrows"}:
+        for name in self.USED["cursor"] - {"rowcount", "arraysize", "prefetchrows", "description"}:
             self.assertTrue(hasattr(oracle_driver.Cursor, name))
 
     @unittest.skipUnless(importlib.util.find_spec("oracledb"), "oracledb is not installed")
@@ -172,42 +185,49 @@ class Driver(unittest.TestCase):
         for name in self.USED["inner"]:
             self.assertTrue(hasattr(oracledb.Connection, name), name)
         self.assertIsNotNone(oracledb.Connection.call_timeout.fset)
-        for name in self.USED["cursor"] | {"__enter__", "__exit__"}:
+        self.assertIsNotNone(oracledb.Connection.autocommit.fset)
+        for name in self.USED["cursor"]:
             self.assertTrue(hasattr(oracledb.Cursor, name), name)
-        for name, given in [("execute", ("a", {})), ("executemany", ("a", [])), ("callproc", ("a", [])),
-                            ("parse", ("a",)), ("var", (int,))]:
+        for name, given in [("execute", ("a", {})), ("executemany", ("a", [])), ("fetchmany", (1,)), ("parse", ("a",)),
+                            ("var", (int,))]:
             inspect.signature(getattr(oracledb.Cursor, name)).bind(None, *given)
         self.assertTrue(hasattr(oracledb.Var, "getvalue"))
-        self.assertTrue(issubclass(oracledb.DatabaseError, oracledb.Error))
-        self.assertTrue(issubclass(oracledb.InterfaceError, oracledb.Error))
         self.assertIsInstance(oracledb.defaults.fetch_decimals, bool)
+        self.assertIsInstance(oracledb.defaults.fetch_lobs, bool)
 
     @unittest.skipUnless(importlib.util.find_spec("oracledb"), "oracledb is not installed")
     def test_the_real_driver_finds_nobody(self) -> None:
-        """A port of this machine on which nothing listens: a real error of the driver's, in our words."""
+        """A port of this machine on which nothing listens: a real error of the driver's, by its number."""
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             port = free.getsockname()[1]
-        code = ("import sys; sys.path.insert(0, sys.argv[1]); import threadwise_oracle_worker as w; w.main()")
-        reading, writing = os.pipe()
-        process = subprocess.Popen(
-            [sys.executable, "-B", "-c", code.replace("sys.argv[1]", repr(str(WORKERS)))], stdin=subprocess.PIPE,
-            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, pass_fds=[writing],
-            env=os.environ | {"THREADWISE_REPLY_FD": str(writing), address.VARIABLE: PASSWORD,
-                              "PYTHONPATH": os.pathsep.join(sys.path)})
-        os.close(writing)
-        with contextlib.closing(os.fdopen(reading, encoding="utf-8")) as replies:
-            json.loads(replies.readline())
-            asked = {"type": "server", "protocol": 1, "points": True,
-                     "engine_options": {"url": f"oracle://bench@127.0.0.1:{port}/APP"}}
-            process.stdin.write(json.dumps(asked).encode() + b"\n")
-            process.stdin.flush()
-            reply = json.loads(replies.readline())
-        process.stdin.close()
-        self.assertEqual(process.wait(timeout=30), 1)
-        self.assertEqual((reply["type"], reply["kind"]), ("failed", "engine"), reply)
-        for word in (f"127.0.0.1:{port}/APP", "DPY-6005", "no answer"):
-            self.assertIn(word, reply["message"])
+        asked = {"do": "connect", "user": "bench", "password": PASSWORD, "host": "127.0.0.1", "port": port,
+                 "service_name": "APP", "protocol": "tcp", "tcp_connect_timeout": 10, "expire_time": 2, "program": "x",
+                 "stmtcachesize": 40, "autocommit": True, "call_timeout_ms": 0}
+        done = subprocess.run([sys.executable, "-B", str(WORKERS / "oracle_proxy.py"), str(os.getpid())],
+                              input=json.dumps(asked) + "\n", capture_output=True, text=True, timeout=60,
+                              env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)})
+        error = json.loads(done.stdout)["error"]
+        self.assertEqual((error["code"], done.returncode), ("DPY-6005", 0), error)
+        self.assertNotIn(PASSWORD, done.stdout + done.stderr)
+
+
+class Values(unittest.TestCase):
+    """What the proxy makes of values and errors."""
+
+    def test_values_are_whole_numbers_or_text(self) -> None:
+        given = [Decimal("24.00"), Decimal("1E+3"), datetime.datetime(1995, 3, 15), "AIR  ", None, 0.5, 7, 2**63,
+                 datetime.datetime(1995, 3, 15, 1), b"\x01\xff"]
+        self.assertEqual([proxy.plain(value) for value in given],
+                         ["24.00", 1000, "1995-03-15", "AIR  ", None, "0.5", 7, str(2**63), "1995-03-15 01:00:00", "01ff"])
+
+    def test_errors_have_a_number_of_one_length(self) -> None:
+        self.assertEqual(proxy.error_of(ValueError("ORA-1653: no room"))["code"], "ORA-01653")
+        self.assertEqual(proxy.error_of(ImportError("no oracledb")), {"code": "driver", "text": "no oracledb"})
+        self.assertEqual(proxy.error_of(KeyError("x"))["code"], "")
+
+    def test_sql_ids(self) -> None:
+        self.assertEqual(proxy.sql_id("select * from dual"), "a5ks9fhw2v9s1")
 
 
 if __name__ == "__main__":

@@ -325,8 +325,8 @@ fn portable(scale: Scale, _: &Variables) -> Result<(), String> {
     with_clock.env("RUSTC_WORKSPACE_WRAPPER", &wrapper.to_string_lossy()).run()
 }
 
-/// The tests of the workers, which run on the environment's own interpreter, and those of a worker's use of a
-/// driver, on the clients'.
+/// The tests of the workers, which run on the environment's own interpreter, and those of a proxy's use of its
+/// driver, on the clients'. Those of an engine with a proxy start the program.
 fn workers(scale: Scale, variables: &Variables) -> Result<(), String> {
     let folder = |variable: &str| {
         let found = variables.iter().find(|[name, _]| name == variable).map(|[_, value]| value.as_str());
@@ -338,6 +338,7 @@ fn workers(scale: Scale, variables: &Variables) -> Result<(), String> {
     if scale == Scale::Smoke {
         return tell(engines.more(&["-p", "test_plan.py"]), variables).run();
     }
+    Task::new("cargo", &["build", "--quiet", "-p", "threadwise"]).run()?;
     tell(engines, variables).run()?;
     let drivers = Task::new(&format!("{}/python", folder("THREADWISE_TEST_CLIENTS")?), &unittest);
     tell(drivers.more(&["-p", "test_oracle_statements.py"]), variables).run()

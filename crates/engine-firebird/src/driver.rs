@@ -110,7 +110,7 @@ impl Isql {
         let (pid, pages) = (self.pid(), self.pages);
         Usage {
             reads: Some([pages.fetches, pages.reads]),
-            written: Some(pages.writes),
+            counted: [Some(("pages_written", pages.writes)), None, None],
             ..Usage::of_threads(pid, thread_numbers(pid))
         }
     }

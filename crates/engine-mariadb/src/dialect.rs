@@ -48,6 +48,7 @@ pub(crate) const DIALECT: Dialect = Dialect {
     databases: "SELECT SCHEMA_NAME FROM information_schema.SCHEMATA",
     schema: SchemaSql {
         noun: "database",
+        option: "schema",
         lock: "SELECT GET_LOCK('threadwise:{schema}', 3)",
         is_there: "SELECT COUNT(*) FROM information_schema.SCHEMATA WHERE SCHEMA_NAME = '{schema}'",
         has_table: "SELECT COUNT(*) FROM information_schema.TABLES WHERE TABLE_SCHEMA = '{schema}' \

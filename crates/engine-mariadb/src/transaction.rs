@@ -28,6 +28,7 @@ const QUOTING: Quoting = Quoting {
     dollars: false,
     nested_comments: false,
     brackets: false,
+    packages: false,
 };
 
 /// Functions whose effect outlives a ROLLBACK.

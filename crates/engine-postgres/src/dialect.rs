@@ -46,6 +46,7 @@ pub(crate) const DIALECT: Dialect = Dialect {
     databases: "",
     schema: SchemaSql {
         noun: "schema",
+        option: "schema",
         lock: include_str!("sql/lock.sql"),
         is_there: "SELECT count(*) FROM pg_namespace WHERE nspname = '{schema}'",
         has_table: "SELECT count(*) FROM pg_tables WHERE schemaname = '{schema}' AND tablename = '{name}'",

@@ -17,6 +17,7 @@ const QUOTING: Quoting = Quoting {
     backslashes: false,
     hash_comments: false,
     brackets: false,
+    packages: false,
 };
 
 /// Functions whose effect outlives a ROLLBACK.

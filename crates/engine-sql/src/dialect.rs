@@ -21,7 +21,8 @@ pub struct Dialect {
     pub quotes: [&'static str; 2],
     /// Marks of parameters.
     pub marks: Marks,
-    /// How a procedure is called: `{procedure}` with `{arguments}`.
+    /// How a procedure is called: `{procedure}` with `{arguments}`, and with `{answers}` where it gives its numbers in
+    /// parameters, whose marks follow those of the arguments.
     pub call: &'static str,
     /// A note about where loops of the server run.
     pub loops: &'static str,
@@ -95,8 +96,10 @@ impl Dialect {
 /// `threadwise_mark (says)`, `threadwise_objects (kind, name)` and `threadwise_loads (suffix, bytes, counted, notes)`.
 #[derive(Debug)]
 pub struct SchemaSql {
-    /// What the server calls it in messages: schema or database.
+    /// What messages call it: schema or database.
     pub noun: &'static str,
+    /// The engine's option with its name.
+    pub option: &'static str,
     /// Takes the lock of the connection's study: 1 if it is taken. Waits for a connection that was closed a moment ago.
     pub lock: &'static str,
     /// Whether the schema is there: a positive number if it is.
@@ -122,6 +125,7 @@ impl SchemaSql {
     /// Of a database that is never the user's.
     pub const NONE: Self = Self {
         noun: "",
+        option: "",
         lock: "",
         is_there: "",
         has_table: "",

@@ -3,6 +3,7 @@
 use std::fmt::Arguments;
 use threadwise_engine::EngineError;
 use threadwise_engine::at_end::AtEnd;
+use threadwise_engine::clock::thread_cpu_ns;
 use threadwise_engine::servers::Thread;
 use threadwise_engine::workloads::insert::Insert;
 use threadwise_engine::workloads::transaction::{Parameter as Range, Statement};
@@ -113,6 +114,11 @@ pub trait Connection: Send {
     /// An error of the server.
     fn usage(&mut self, backend: Option<Thread>) -> Result<Usage, EngineError> {
         Ok(Usage::of_thread(backend))
+    }
+
+    /// CPU time of the client for this connection so far, nanoseconds; by default that of the calling thread.
+    fn client_cpu_ns(&self) -> u64 {
+        thread_cpu_ns()
     }
 
     /// Called after the warm-up and after each slice: completes what the server counts of this connection.

@@ -183,7 +183,8 @@ impl<D: Driver> RowsSession<D> {
         let connection = &mut common.connection;
         let statement = match place {
             Loop::Server => {
-                Statement::Call(connection.prepare(&call_sql(dialect, &names.insert_rows(), 7))?)
+                let answers = 6 + dialect.rows_counted.len();
+                Statement::Call(connection.prepare(&call_sql(dialect, &names.insert_rows(), 7, answers))?)
             }
             Loop::Client => {
                 let (sql, slots) = insert_step_sql(dialect, &Rows { names, spec: &spec });

@@ -93,7 +93,9 @@ impl<D: Driver> BlocksSession<D> {
         let mut prepare = |sql: &str| connection.prepare(&logical_io_step_sql(dialect, sql, &table));
         let statements = match place {
             Loop::Server => {
-                Statements::Call(connection.prepare(&call_sql(dialect, &names.read_blocks(number), 3))?)
+                let answers = 3 + dialect.blocks_counted.len();
+                let call = call_sql(dialect, &names.read_blocks(number), 3, answers);
+                Statements::Call(connection.prepare(&call)?)
             }
             Loop::Client => Statements::Steps {
                 read: prepare(dialect.blocks_read)?,

@@ -48,13 +48,13 @@ fn script<D: Driver>(
 /// It exists without the mark, another study is using it, or the account may not create one.
 pub fn make<D: Driver>(driver: &D, control: &mut D::Connection) -> Result<(), EngineError> {
     let (schema, sql) = (driver.schema(), &driver.dialect().schema);
-    let (noun, place) = (sql.noun, driver.place());
+    let (noun, option, place) = (sql.noun, sql.option, driver.place());
     take_lock(driver, control)?;
     if is_positive(driver, control, &format!("look for its {noun}"), sql.is_there, "")? {
         if !is_ours(driver, control)? {
             let why = format!(
                 "{noun} '{schema}' exists{place} and threadwise did not make it: give another name with \
-                 --engine-option schema=NAME"
+                 --engine-option {option}=NAME"
             );
             return Err(driver.failed(&format!("create its {noun}"), why));
         }
@@ -72,7 +72,8 @@ fn take_lock<D: Driver>(driver: &D, control: &mut D::Connection) -> Result<(), E
         _ => {
             let why = format!(
                 "another study is using '{schema}': wait for its end, or give another name with --engine-option \
-                 schema=NAME"
+                 {}=NAME",
+                sql.option
             );
             Err(driver.failed(&action, why))
         }
@@ -158,8 +159,9 @@ fn expect_only<D: Driver>(
     }
     let why = format!(
         "it contains objects that threadwise did not make: {}; move them elsewhere, or give another name with \
-         --engine-option schema=NAME",
-        others.join(", ")
+         --engine-option {}=NAME",
+        others.join(", "),
+        driver.dialect().schema.option
     );
     Err(driver.failed(action, why))
 }
@@ -236,7 +238,8 @@ pub fn loaded<D: Driver>(
         Some(Loaded {
             bytes_per_session: number(row.first()?)?,
             rows_per_session: number(row.get(1)?)?,
-            notes: row.get(2)?.text()?.lines().map(str::to_owned).collect(),
+            // An empty text is NULL in some databases.
+            notes: row.get(2)?.text().unwrap_or_default().lines().map(str::to_owned).collect(),
         })
     }))
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use threadwise_engine::at_end::AtEnd;
-use threadwise_engine::clock::{monotonic_ns, thread_cpu_ns};
+use threadwise_engine::clock::monotonic_ns;
 use threadwise_engine::servers::Thread;
 use threadwise_engine::{EngineError, Window};
 use threadwise_study::SessionSlice;
@@ -94,9 +94,10 @@ impl<D: Driver> Common<D> {
         answer: &mut [Option<i64>],
     ) -> Result<Call, EngineError> {
         let before = self.connection.usage(self.backend)?;
-        let client_ns = thread_cpu_ns();
+        let client_ns = self.connection.client_cpu_ns();
         let has_row = self.connection.first(format_args!("run its loop"), statement, parameters, answer)?;
-        let (client_cpu_ns, answered_ns) = (thread_cpu_ns() - client_ns, monotonic_ns());
+        let answered_ns = monotonic_ns();
+        let client_cpu_ns = self.connection.client_cpu_ns().saturating_sub(client_ns);
         let used = [before, self.connection.usage(self.backend)?];
         let count =
             |at: usize| answer.get(at).copied().flatten().and_then(|number| u64::try_from(number).ok());
@@ -115,9 +116,10 @@ impl<D: Driver> Common<D> {
         rows_per_step: u64,
         steps: impl FnOnce(&mut D::Connection) -> Result<(SessionSlice, u64), EngineError>,
     ) -> Result<(SessionSlice, Call), EngineError> {
-        let (before, client_ns) = (self.connection.usage(self.backend)?, thread_cpu_ns());
+        let before = self.connection.usage(self.backend)?;
+        let client_ns = self.connection.client_cpu_ns();
         let (mut slice, calls) = steps(&mut self.connection)?;
-        let client_cpu_ns = thread_cpu_ns() - client_ns;
+        let client_cpu_ns = self.connection.client_cpu_ns().saturating_sub(client_ns);
         let used = [before, self.connection.usage(self.backend)?];
         let call = Call { client_cpu_ns, ..Call::new(slice.steps, calls, rows_per_step, used) };
         call.give_to(&mut slice);

@@ -84,7 +84,7 @@ pub fn fill(sql: &str, places: &[(&'static str, &str)]) -> String {
 /// Names of one treatment's objects.
 #[derive(Debug, Clone, Copy)]
 pub struct Names<'a> {
-    /// Their schema or database; empty where a database has none.
+    /// Their schema or database; empty where a database has none. Names without quotes begin with it: it is a prefix.
     pub schema: &'a str,
     /// Suffix of the names.
     pub suffix: &'a str,
@@ -97,6 +97,7 @@ impl Names<'_> {
     pub fn quoted(&self, name: &str) -> String {
         let [open, close] = self.quotes;
         match self.schema {
+            schema if open.is_empty() => format!("{schema}{name}"),
             "" => format!("{open}{name}{close}"),
             schema => format!("{open}{schema}{close}.{open}{name}{close}"),
         }
@@ -167,5 +168,7 @@ mod tests {
             (names.object("seed"), names.bare_blocks(0)),
             ("`s`.`seed_1`".into(), "blocks_1_0".into())
         );
+        let names = Names { schema: "TW_", quotes: ["", ""], ..names };
+        assert_eq!(names.blocks(3), "TW_blocks_1_3");
     }
 }

@@ -1,5 +1,6 @@
 //! The texts of a dialect, filled in for one treatment.
 
+use std::ops::RangeInclusive;
 use threadwise_engine::workloads::insert::{CHECK_MODULUS, Durability, Insert, Key, TEXT_CHARS, Table};
 use threadwise_engine::workloads::logical_io::{LogicalIo, range_sum};
 
@@ -45,10 +46,13 @@ impl Rows<'_> {
     }
 }
 
-/// The call of a procedure with this many arguments.
-pub(crate) fn call_sql(dialect: &Dialect, procedure: &str, arguments: usize) -> String {
-    let arguments = (1..=arguments).map(|at| dialect.mark(at)).collect::<Vec<_>>().join(", ");
-    fill(dialect.call, &[("procedure", procedure), ("arguments", &arguments)])
+/// The call of a procedure with this many arguments and answers.
+pub(crate) fn call_sql(dialect: &Dialect, procedure: &str, arguments: usize, answers: usize) -> String {
+    let marks =
+        |range: RangeInclusive<usize>| range.map(|at| dialect.mark(at)).collect::<Vec<_>>().join(", ");
+    let answers = marks(arguments + 1..=arguments + answers);
+    let arguments = marks(1..=arguments);
+    fill(dialect.call, &[("procedure", procedure), ("arguments", &arguments), ("answers", &answers)])
 }
 
 /// The procedure for one table, without what the options do not need.

@@ -21,9 +21,12 @@ pub struct Usage {
     /// Pages asked for, and those of them that were not in the cache; `None` if the server does not count them by
     /// session.
     pub reads: Option<[u64; 2]>,
-    /// Pages written; `None` if the server does not count them by session.
-    pub written: Option<u64>,
+    /// Other counters of the session, with their names.
+    pub counted: [Counted; 3],
 }
+
+/// A counter with its name; `None` if the server does not count it by session.
+pub type Counted = Option<(&'static str, u64)>;
 
 impl Usage {
     /// What threads of a process have used. Zeros for those that have ended, which the connection's error reports.
@@ -56,7 +59,10 @@ impl Usage {
             involuntary: self.involuntary.saturating_sub(before.involuntary),
             wait_ns: both(self.wait_ns, before.wait_ns),
             reads: reads(0).zip(reads(1)).map(|(all, missed)| [all, missed]),
-            written: both(self.written, before.written),
+            counted: std::array::from_fn(|at| {
+                let (name, now) = self.counted[at]?;
+                Some((name, now.saturating_sub(before.counted[at]?.1)))
+            }),
         }
     }
 }
@@ -114,8 +120,8 @@ impl Call {
         slice.involuntary_switches = self.share(self.used.involuntary);
         slice.run_queue_wait_ns = self.used.wait_ns.map(|wait_ns| self.share(wait_ns));
         slice.counters.insert("client_cpu_ns".to_owned(), self.share(self.client_cpu_ns));
-        if let Some(written) = self.used.written {
-            slice.counters.insert("pages_written".to_owned(), self.share(written));
+        for (name, amount) in self.used.counted.into_iter().flatten() {
+            slice.counters.insert(name.to_owned(), self.share(amount));
         }
         if let Some([all, missed]) = self.used.reads {
             slice.counters.insert(LOGICAL_READS.to_owned(), self.share(all));

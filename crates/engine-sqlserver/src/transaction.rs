@@ -15,6 +15,7 @@ use crate::url;
 /// T-SQL's quoting ("Delimited identifiers", "Slash star (block comment)").
 const QUOTING: Quoting = Quoting {
     brackets: true,
+    packages: false,
     nested_comments: true,
     backslashes: false,
     dollars: false,

@@ -57,12 +57,9 @@ pub struct AnalyticsEngine {
     pub referee: &'static str,
     /// File name of its worker program.
     pub script: &'static str,
-    /// Whether the package is the driver of a user's server; then it is also an engine of [`crate::servers`].
+    /// Whether the package is the driver of a user's server, whose engine is a crate of its own.
     pub is_client: bool,
 }
-
-/// Prefixes of the server's address if its driver is a package: without TLS, and with it.
-pub(crate) const SCHEMES: [&str; 2] = ["oracle", "oracles"];
 
 const KNOWN: [AnalyticsEngine; 4] = [
     AnalyticsEngine {
@@ -105,12 +102,12 @@ const KNOWN: [AnalyticsEngine; 4] = [
         name: "oracle",
         package: "oracledb",
         requirements: &ORACLE,
-        other_names: &["oracledb", "ora"],
-        about: "Oracle Database from 12.1 on: your server (oracle://…), through the driver oracledb in thin mode",
-        workloads: &[Workload::LogicalIo, Workload::Insert, Workload::Tpch],
+        other_names: &[],
+        about: "the driver of Oracle Database, for your server (oracle://…)",
+        workloads: &[Workload::Tpch],
         dialect: "oracle",
         referee: "duckdb",
-        script: "oracle_worker.py",
+        script: "oracle_proxy.py",
         is_client: true,
     },
 ];

@@ -29,7 +29,6 @@ mod python;
 pub mod requirements;
 mod run;
 pub mod scripts;
-pub mod servers;
 
 #[cfg(test)]
 mod fake;
@@ -40,4 +39,3 @@ pub use environment::{Complete, State};
 pub use error::AnalyticsError;
 pub use find::Found;
 pub use folder::Engines;
-pub use servers::Oracle;

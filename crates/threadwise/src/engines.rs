@@ -9,21 +9,22 @@ use std::sync::LazyLock;
 use threadwise_engine::{Address, Engine, engines};
 use threadwise_engine_firebird::Firebird;
 use threadwise_engine_mariadb::{Mariadb, Mysql};
+use threadwise_engine_oracle::Oracle;
 use threadwise_engine_postgres::Postgres;
 use threadwise_engine_sqlserver::Sqlserver;
-use threadwise_python::{AnalyticsEngine, Oracle, known};
+use threadwise_python::{AnalyticsEngine, known};
 use threadwise_study::engine::{Properties, URL};
 use threadwise_study::{OptionValue, Options, Study};
 use threadwise_worklist::Worklist;
 
 /// Engines with a worker program.
-static IN_PROGRAMS: [InProgram; 2] = [InProgram::beside(&Sqlserver), InProgram::in_python(&Oracle)];
+static IN_PROGRAMS: [InProgram; 1] = [InProgram::beside(&Sqlserver)];
 
 static ALL: LazyLock<Vec<&'static dyn Engine>> = LazyLock::new(|| {
     // Those without requirements first; the model last, since it measures nothing.
     let (models, light): (Vec<_>, Vec<_>) =
         engines::all().iter().copied().partition(|engine| engine.properties().simulated);
-    let servers: [&'static dyn Engine; 4] = [&Postgres, &Mariadb, &Mysql, &Firebird];
+    let servers: [&'static dyn Engine; 5] = [&Postgres, &Mariadb, &Mysql, &Firebird, &Oracle];
     let apart = IN_PROGRAMS.iter().map(|engine| engine as &'static dyn Engine);
     light
         .into_iter()

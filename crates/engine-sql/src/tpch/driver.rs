@@ -5,7 +5,7 @@ use std::io::BufRead;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use threadwise_engine::EngineError;
-use threadwise_engine::clock::monotonic_ns;
+use threadwise_engine::clock::{monotonic_ns, thread_cpu_ns};
 use threadwise_engine::servers::Thread;
 use threadwise_engine::workloads::options::refuse;
 use threadwise_engine::workloads::tpch::tables::{Kind, TABLES, Table};
@@ -284,6 +284,11 @@ pub trait QueryStream: Send {
     /// What the server has used for the stream; where that is nothing, a slice has the sum of its queries.
     fn used(&mut self) -> Usage {
         Usage::default()
+    }
+
+    /// CPU time of the client for this stream so far, nanoseconds; by default that of the calling thread.
+    fn client_cpu_ns(&self) -> u64 {
+        thread_cpu_ns()
     }
 
     /// Executes a query within the time until CLOCK_MONOTONIC reaches `until_ns`. Gives its times, its answer, and what

@@ -147,7 +147,7 @@ fn index<D: QueryDriver>(
     let is_ordered = table.name == "lineitem" && setup.options.cluster == Cluster::ShipDate;
     let template = |columns: &[&str]| {
         let places = Template::default().with("table", name).with("name", table.name);
-        places.with("columns", columns.join(", ")).flag("ordered", is_ordered)
+        places.with("schema", &setup.schema).with("columns", columns.join(", ")).flag("ordered", is_ordered)
     };
     if is_ordered {
         let order = template(&SHIPDATE_ORDER);

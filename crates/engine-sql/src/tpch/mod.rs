@@ -8,6 +8,7 @@
 
 mod driver;
 mod load;
+mod qualify;
 mod session;
 mod treatment;
 
@@ -15,5 +16,6 @@ pub use driver::{
     Notes, QueryDriver, QueryFault, QueryStream, Setup, Texts, TpchSql, parse, standard_type, time_left,
 };
 pub use load::load;
+pub use qualify::qualified;
 pub use session::StreamSession;
 pub use treatment::Queries;

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use threadwise_engine::at_end::AtEnd;
-use threadwise_engine::clock::{monotonic_ns, thread_cpu_ns};
+use threadwise_engine::clock::monotonic_ns;
 use threadwise_engine::servers::Thread;
 use threadwise_engine::workloads::tpch::short::{OrderKeys, beside};
 use threadwise_engine::workloads::tpch::tables::{TABLES, Table};
@@ -172,7 +172,8 @@ impl<S: QueryStream> Session for StreamSession<S> {
         if let Some(id) = stream.begin()? {
             self.shared.renumber(self.number, id);
         }
-        let (client_ns, before) = (thread_cpu_ns(), stream.used());
+        let before = stream.used();
+        let client_ns = stream.client_cpu_ns();
         let mut slice = tpch::run(engine, window, queries, |query, started_ns| {
             let unknown = "it is not one of the requested queries (queries)";
             let text = texts.get(&query).ok_or_else(|| tpch::failed(engine, query, unknown))?;
@@ -181,7 +182,7 @@ impl<S: QueryStream> Session for StreamSession<S> {
             let rows = execution.answer.as_ref().map_or(0, |answer| answer.len() as u64);
             Ok(QueryExecution { query, started_ns, rows, ..execution })
         })?;
-        let client_cpu_ns = thread_cpu_ns().saturating_sub(client_ns);
+        let client_cpu_ns = stream.client_cpu_ns().saturating_sub(client_ns);
         Call { client_cpu_ns, ..Call::new(1, 1, 1, [before, stream.used()]) }.give_to(&mut slice);
         if slice.cpu_ns == 0 {
             let all_ns: Option<u64> = slice.queries.iter().map(|one| one.cpu_ns).sum();

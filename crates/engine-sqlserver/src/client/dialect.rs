@@ -40,6 +40,7 @@ pub(crate) const DIALECT: Dialect = Dialect {
     databases: "SELECT name FROM sys.databases UNION SELECT name FROM sys.servers WHERE is_linked = 1",
     schema: SchemaSql {
         noun: "schema",
+        option: "schema",
         lock: include_str!("../sql/lock.sql"),
         is_there: "SELECT SCHEMA_ID(N'{schema}')",
         has_table: "SELECT OBJECT_ID(N'[{schema}].[{name}]')",

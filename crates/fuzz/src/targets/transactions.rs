@@ -14,13 +14,14 @@ pub fn make() -> Result<Box<dyn Target>, String> {
     Ok(Box::new(Transactions))
 }
 
-const QUOTINGS: [Quoting; 4] = [
+const QUOTINGS: [Quoting; 5] = [
     Quoting {
         backslashes: false,
         dollars: false,
         nested_comments: false,
         hash_comments: false,
         brackets: false,
+        packages: false,
     },
     Quoting {
         backslashes: false,
@@ -28,6 +29,7 @@ const QUOTINGS: [Quoting; 4] = [
         nested_comments: true,
         hash_comments: false,
         brackets: false,
+        packages: false,
     },
     Quoting {
         backslashes: true,
@@ -35,6 +37,7 @@ const QUOTINGS: [Quoting; 4] = [
         nested_comments: false,
         hash_comments: true,
         brackets: false,
+        packages: false,
     },
     Quoting {
         backslashes: false,
@@ -42,10 +45,19 @@ const QUOTINGS: [Quoting; 4] = [
         nested_comments: false,
         hash_comments: false,
         brackets: true,
+        packages: false,
+    },
+    Quoting {
+        backslashes: false,
+        dollars: false,
+        nested_comments: false,
+        hash_comments: false,
+        brackets: false,
+        packages: true,
     },
 ];
 
-const STATEMENTS: [&str; 11] = [
+const STATEMENTS: [&str; 12] = [
     "SELECT \"LO_put\" /* x */ (:id, 0, '')",
     "SELECT name FROM c WHERE id = :id",
     "SELECT ':id', \":id\", `:id`, [:id], :id::text",
@@ -57,6 +69,7 @@ const STATEMENTS: [&str; 11] = [
     "WITH d AS (DELETE FROM c RETURNING id) SELECT * FROM d",
     "SELECT * FROM c FOR UPDATE",
     "VALUES (:id, :low)",
+    "SELECT s.nextval, q'[it's; :id]', nQ'!:id!', p.f@far FROM dual",
 ];
 
 fn valid(random: &mut Random) -> String {

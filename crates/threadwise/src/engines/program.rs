@@ -11,57 +11,25 @@ use threadwise_runner::{Also, RunnerError, ServerSays, Settings, Worker};
 use threadwise_study::engine::{Properties, URL};
 use threadwise_study::{Options, Workload};
 
-use crate::commands::engine::{app_error, engines_of_user, python_of};
-use crate::error::AppError;
-
 /// An engine as this program knows it; its worker program answers what needs a server.
 pub struct InProgram {
     known: &'static dyn Engine,
-    lives: Lives,
-}
-
-/// Where a worker program is found.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Lives {
-    /// `threadwise-engine-NAME` beside this program or on PATH.
-    Beside,
-    /// In the environment of its Python package.
-    InPython,
 }
 
 impl InProgram {
     /// An engine with a program beside this one or on PATH.
     pub const fn beside(known: &'static dyn Engine) -> Self {
-        Self { known, lives: Lives::Beside }
+        Self { known }
     }
 
-    /// An engine with a Python program, in the environment of its package.
-    pub const fn in_python(known: &'static dyn Engine) -> Self {
-        Self { known, lives: Lives::InPython }
-    }
-
-    /// Its worker with these `engine_options`.
+    /// Its worker.
     ///
     /// # Errors
     /// It is not installed; one line with what to do.
-    pub fn worker(&self, engine_options: &Options) -> Result<Worker, AppError> {
-        let (program, args) = match self.lives {
-            Lives::Beside => (self.beside_or_on_path().map_err(AppError::Refused)?, Vec::new()),
-            Lives::InPython => {
-                let python = python_of(self.known.name(), engine_options)?;
-                let found = engines_of_user()?.find_alone(self.known.name(), python.as_deref());
-                let found = found.map_err(app_error)?;
-                (found.python.clone(), found.args())
-            }
-        };
+    pub fn worker(&self) -> Result<Worker, String> {
         let environment = self.known.environment().iter().map(|&prefix| prefix.to_owned()).collect();
-        Ok(Worker { program, args, environment, withheld: super::variables() })
-    }
-
-    /// The arguments of a worker that only checks options, if the engine cannot do that in this program.
-    pub fn check_args(&self, worker: &Worker) -> Option<Vec<String>> {
-        let with_check = || worker.args.iter().cloned().chain(["check".to_owned()]).collect();
-        (self.lives == Lives::InPython).then(with_check)
+        let program = self.beside_or_on_path()?;
+        Ok(Worker { program, args: Vec::new(), environment, withheld: super::variables() })
     }
 
     fn beside_or_on_path(&self) -> Result<PathBuf, String> {
@@ -78,26 +46,13 @@ impl InProgram {
         })
     }
 
-    /// Its worker, or an error that it is not installed.
-    fn found(&self, engine_options: &Options) -> Result<Worker, EngineError> {
-        let engine = self.known.name();
-        self.worker(engine_options).map_err(|error| match error {
-            AppError::Refused(why) => EngineError::Missing(why),
-            error => EngineError::Failed {
-                engine: engine.to_owned(),
-                action: "be started".to_owned(),
-                why: error.to_string(),
-            },
-        })
-    }
-
     fn ask(&self, engine_options: &Options, also: Also) -> Result<ServerSays, EngineError> {
         let failed = |why: String| EngineError::Failed {
             engine: self.known.name().to_owned(),
             action: "ask its server".to_owned(),
             why,
         };
-        let worker = self.found(engine_options)?;
+        let worker = self.worker().map_err(EngineError::Missing)?;
         threadwise_runner::server(&Settings::new(worker), engine_options, also).map_err(|error| match error {
             RunnerError::Worker { failure, .. } if failure.kind == "option" => option(&failure.message),
             RunnerError::Worker { failure, .. } if failure.kind == "engine" => {
@@ -134,7 +89,7 @@ impl Engine for InProgram {
     fn version(&self, engine_options: &Options) -> Result<String, EngineError> {
         if !engine_options.contains_key(URL) {
             // Without a server, report whether the program is installed.
-            return self.found(engine_options).map(|_| "ready".to_owned());
+            return self.worker().map(|_| "ready".to_owned()).map_err(EngineError::Missing);
         }
         Ok(self.ask(engine_options, Also::default())?.version)
     }

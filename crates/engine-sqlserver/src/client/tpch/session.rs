@@ -8,11 +8,11 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use threadwise_engine::workloads::tpch;
 use threadwise_engine::{EngineError, clock};
-use threadwise_engine_sql::tpch::{QueryFault, QueryStream, Setup, Texts, time_left};
+use threadwise_engine_sql::tpch::{QueryFault, QueryStream, Setup, Texts, qualified, time_left};
 use threadwise_engine_sql::{Opened, fill};
 use threadwise_study::QueryExecution;
 
-use super::text::{Times, qualified};
+use super::text::Times;
 use super::{plan, values};
 use crate::ENGINE;
 use crate::client::connect::{Connection, Unanswered, heard};
@@ -159,7 +159,8 @@ fn dop_sql(begins: &str) -> String {
 
 impl QueryStream for SqlserverStream {
     fn text(&self, query: u8, sql: String) -> Result<String, EngineError> {
-        let (begin, sql) = (comment(query, self.number), qualified(&sql, &self.setup.schema));
+        let (begin, sql) =
+            (comment(query, self.number), qualified(&sql, &format!("[{}].", self.setup.schema)));
         Ok(format!("{begin} {sql} OPTION (MAXDOP {})", self.setup.dop))
     }
 

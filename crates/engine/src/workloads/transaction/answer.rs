@@ -1,8 +1,5 @@
 //! Limit on the size of an answer: rows are read one after another and counted, and none is kept.
 
-/// Most bytes of one answer.
-const MOST_BYTES: u64 = 64 << 20;
-
 /// Bytes that a row counts besides its values, so that rows without values have a limit too.
 const ROW_BYTES: u64 = 8;
 
@@ -11,17 +8,20 @@ const ROW_BYTES: u64 = 8;
 pub struct AnswerSize(u64);
 
 impl AnswerSize {
+    /// Most bytes of one answer.
+    pub const MOST_BYTES: u64 = 64 << 20;
+
     /// Counts a row with this many bytes of values.
     ///
     /// # Errors
     /// The answer is too large: the message.
     pub fn add_row(&mut self, bytes: usize) -> Result<(), String> {
         self.0 = self.0.saturating_add(bytes as u64).saturating_add(ROW_BYTES);
-        match self.0 <= MOST_BYTES {
+        match self.0 <= Self::MOST_BYTES {
             true => Ok(()),
             false => Err(format!(
                 "its answer has more than {} MiB, the most that is read: ask for fewer rows or columns",
-                MOST_BYTES >> 20
+                Self::MOST_BYTES >> 20
             )),
         }
     }

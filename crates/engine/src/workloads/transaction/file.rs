@@ -68,7 +68,7 @@ pub(super) fn parse(
     if parts.len() > MOST {
         return Err(format!("{} statements are more than the allowed {MOST}", parts.len()));
     }
-    let statement = |tokens| statement(text, tokens, &parameters, outlive_rollback);
+    let statement = |tokens| statement(text, tokens, &parameters, quoting, outlive_rollback);
     let statements: Vec<Statement> = parts.into_iter().map(statement).collect::<Result<_, _>>()?;
     let is_used = |at: usize| statements.iter().any(|statement| statement.parameters().contains(&at));
     match parameters.iter().enumerate().find(|(at, _)| !is_used(*at)) {
@@ -143,16 +143,20 @@ fn statement(
     text: &str,
     tokens: &[Token<'_>],
     parameters: &[Parameter],
+    quoting: Quoting,
     outlive_rollback: &str,
 ) -> Result<Statement, String> {
     let line = tokens.first().map_or(1, |token| line_of(text, token.at));
+    if quoting.packages && tokens.iter().any(|token| token.kind == Kind::Other && token.text == "@") {
+        return Err(format!("line {line}: a name with @ is in another database: leave it out"));
+    }
     let words: Vec<String> = tokens
         .iter()
         .filter(|token| token.kind == Kind::Word)
         .map(|token| token.text.to_uppercase())
         .collect();
     let by_words = writes(tokens, &words).map_err(|why| format!("line {line}: {why}"))?;
-    let writes = match outlive::find(tokens, outlive_rollback) {
+    let writes = match outlive::find(tokens, outlive_rollback, quoting.packages) {
         Some(Found::Always(why)) => {
             return Err(format!("line {line}: {why}: leave it out"));
         }

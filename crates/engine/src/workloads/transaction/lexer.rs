@@ -2,7 +2,7 @@
 //!
 //! Where a string or a comment ends differs by engine; a semicolon or a `:name` inside one does not count. Sources: the
 //! chapters on lexical structure of the manuals of PostgreSQL ("SQL Syntax"), MariaDB ("Comment Syntax", "String
-//! Literals"), SQLite ("SQL Comment Syntax", "SQLite Keywords") and Firebird ("Structure of SQL").
+//! Literals"), SQLite ("SQL Comment Syntax", "SQLite Keywords"), Firebird ("Structure of SQL") and Oracle ("Literals").
 
 /// How an engine's dialect of SQL quotes and comments. The default is the standard's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -17,6 +17,9 @@ pub struct Quoting {
     pub hash_comments: bool,
     /// `[name]` is a quoted name, as in SQLite.
     pub brackets: bool,
+    /// `q'[…]'` is a string, functions of packages are called without parentheses too, and `name@link` is in another
+    /// database, as in Oracle.
+    pub packages: bool,
 }
 
 /// Kind of a piece of text.
@@ -79,6 +82,9 @@ fn next(text: &str, at: usize, quoting: Quoting) -> Result<(Kind, usize), &'stat
         ';' => (Kind::Semicolon, 1),
         _ if begins_word(first) => {
             let length = word(rest);
+            if let Some(at) = alternative(rest).filter(|_| quoting.packages) {
+                return Ok((Kind::Quoted, delimited(rest, at)?));
+            }
             let is_escaped = quoting.dollars && length == 1 && rest[1..].starts_with('\'');
             match is_escaped && matches!(first, 'e' | 'E') {
                 true => (Kind::Quoted, 1 + quoted(&rest[1..], '\'', true)?),
@@ -146,6 +152,27 @@ fn quoted(rest: &str, quote: char, backslashes: bool) -> Result<usize, &'static 
         }
     }
     Err("a quoted text or name")
+}
+
+/// Where the delimiter of `q'[…]'` or `nq'[…]'` is.
+fn alternative(rest: &str) -> Option<usize> {
+    let begins = |open: &str| rest.get(..open.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(open));
+    ["q'", "nq'"].into_iter().find(|open| begins(open)).map(str::len)
+}
+
+/// A string between delimiters of its own, of which the first is at this byte (Oracle's SQL Language Reference, "Text
+/// Literals").
+fn delimited(rest: &str, at: usize) -> Result<usize, &'static str> {
+    let what = "a quoted text";
+    let open = rest[at..].chars().next().ok_or(what)?;
+    let close = match open {
+        '[' => ']',
+        '{' => '}',
+        '(' => ')',
+        '<' => '>',
+        other => other,
+    };
+    until(rest, at + open.len_utf8(), &format!("{close}'")).ok_or(what)
 }
 
 /// A string between dollars, or another piece that begins with a dollar.

@@ -23,22 +23,26 @@ pub(super) enum Found {
     Writes(String),
 }
 
-/// The first of a list that a statement calls or contains; one that is always refused before one that writes.
-pub(super) fn find(tokens: &[Token<'_>], list: &str) -> Option<Found> {
+/// The first of a list that a statement calls or contains; one that is always refused before one that writes. A name after
+/// a dot may be a call without parentheses if `may_lack_parentheses`.
+pub(super) fn find(tokens: &[Token<'_>], list: &str, may_lack_parentheses: bool) -> Option<Found> {
     let tokens: Vec<&Token<'_>> =
         tokens.iter().filter(|token| !matches!(token.kind, Kind::Space | Kind::Comment)).collect();
     let mut found = None;
     for (at, token) in tokens.iter().enumerate() {
-        let before = |places: usize| at.checked_sub(places).map(|at| tokens[at]);
+        let called = |at: usize| {
+            let schema =
+                at.checked_sub(2).filter(|_| tokens[at - 1].text == ".").and_then(|at| name(tokens[at]));
+            Some((name(tokens[at])?, schema))
+        };
         let judged = match (token.kind, token.text) {
-            (_, "(") => before(1).and_then(name).and_then(|called| {
-                let schema = before(3).filter(|_| tokens[at - 2].text == ".").and_then(name);
-                of_function(list, &called, schema.as_deref())
-            }),
-            (Kind::Word, _) => of_words(list, &tokens[at..]),
+            (_, "(") => at.checked_sub(1).and_then(called),
+            _ if may_lack_parentheses => called(at).filter(|(_, schema)| schema.is_some()),
             _ => None,
         };
-        match judged {
+        let judged = judged.and_then(|(called, schema)| of_function(list, &called, schema.as_deref()));
+        let words = || if token.kind == Kind::Word { of_words(list, &tokens[at..]) } else { None };
+        match judged.or_else(words) {
             Some(Found::Writes(why)) => found = found.or(Some(Found::Writes(why))),
             Some(always) => return Some(always),
             None => {}

@@ -9,6 +9,7 @@ const POSTGRES: Quoting = Quoting {
     backslashes: false,
     hash_comments: false,
     brackets: false,
+    packages: false,
 };
 const MARIADB: Quoting = Quoting {
     backslashes: true,
@@ -16,6 +17,7 @@ const MARIADB: Quoting = Quoting {
     dollars: false,
     nested_comments: false,
     brackets: false,
+    packages: false,
 };
 
 fn options(sql: &str, may_write: Option<&str>) -> Options {
@@ -135,6 +137,27 @@ fn what_writes_or_locks_needs_the_name_of_the_database() {
 }
 
 #[test]
+fn packages_are_called_without_parentheses_and_links_lead_elsewhere() {
+    let packages = Quoting { packages: true, ..Quoting::default() };
+    let list = "[always]\ndbms_lock.* takes a lock\n[without --may-write]\n*.nextval counts";
+    let read = |sql: &str, may_write| Transaction::parse(&options(sql, may_write), packages, list);
+    for (sql, why) in [
+        ("SELECT 1 FROM dual;\nSELECT SYS.DBMS_LOCK.f FROM dual", "line 2: f() takes a lock"),
+        ("SELECT dbms_lock . \"F\" FROM dual", "takes a lock"),
+        ("SELECT s.nextval FROM dual", "nextval() counts"),
+        ("SELECT x FROM t@far", "with @ is in another database"),
+        ("SELECT q'[a]b' FROM dual", "does not end"),
+    ] {
+        let message = read(sql, None).unwrap_err().to_string();
+        assert!(message.contains(why), "{sql}: {message}");
+    }
+    assert!(read("SELECT s.nextval FROM dual", Some("shop")).is_ok());
+    for text in ["q'[s.nextval; it's]'", "Nq'!a@b;!'", "'a@b'", "t.q, q", "q'(dbms_lock.f)'"] {
+        assert_eq!(read(&format!("SELECT {text} FROM t"), None).unwrap().statements.len(), 1, "{text}");
+    }
+}
+
+#[test]
 fn draws_are_seeded_per_session_and_fill_their_ranges() {
     let sql = "-- :a 1..3\n-- :b -9223372036854775808..9223372036854775807\n-- :c 7..7\nSELECT :a, :b, :c";
     let transaction = read(sql, POSTGRES).unwrap();
@@ -157,10 +180,10 @@ fn draws_are_seeded_per_session_and_fill_their_ranges() {
 proptest! {
     #[test]
     fn any_text_is_read_or_refused_and_nothing_of_it_is_lost(
-        text in "[-a-zA-Z:;'\"$/*#\\\\\\[\\]`0-9. \nü]{0,60}", flags in any::<[bool; 5]>()
+        text in "[-a-zA-Z:;'\"$/*#\\\\\\[\\]`0-9. \nü]{0,60}", flags in any::<[bool; 6]>()
     ) {
-        let [backslashes, dollars, nested_comments, hash_comments, brackets] = flags;
-        let quoting = Quoting { backslashes, dollars, nested_comments, hash_comments, brackets };
+        let [backslashes, dollars, nested_comments, hash_comments, brackets, packages] = flags;
+        let quoting = Quoting { backslashes, dollars, nested_comments, hash_comments, brackets, packages };
         if let Ok(tokens) = lexer::tokens(&text, quoting) {
             let together: String = tokens.iter().map(|token| token.text).collect();
             prop_assert_eq!(&together, &text);

@@ -66,11 +66,10 @@ pub fn find(study: &Study) -> Result<Program, AppError> {
     let is_tpch = study.workload == Workload::Tpch;
     let analytics = engines::embedded().find(|engine| engine.name == study.engine);
     let Some(engine) = analytics else {
-        let worker = worker_of(&study.engine, &study.engine_options)?;
+        let worker = worker_of(&study.engine)?;
         let queries = is_tpch.then(|| referee(study)).transpose()?;
         let others = BTreeMap::new();
-        let check_args = engines::in_program(&study.engine).and_then(|apart| apart.check_args(&worker));
-        return Ok(Program { worker, others, check_args, queries, versions: Vec::new() });
+        return Ok(Program { worker, others, check_args: None, queries, versions: Vec::new() });
     };
     let (home, python) = (engines_of_user()?, python(study, &study.engine_options)?);
     let mut found: Vec<(Option<PathBuf>, Found)> = Vec::new();
@@ -112,7 +111,7 @@ pub fn find(study: &Study) -> Result<Program, AppError> {
 pub fn properties(engine: &str) -> Result<Properties, AppError> {
     match engines::properties(engine) {
         Some(properties) => Ok(properties),
-        None => hello(&worker_of(engine, &Options::new())?).map(|hello| hello.properties),
+        None => hello(&worker_of(engine)?).map(|hello| hello.properties),
     }
 }
 
@@ -125,9 +124,9 @@ pub fn hello(worker: &Worker) -> Result<Hello, AppError> {
 }
 
 /// The worker of an engine that is built in or on PATH.
-fn worker_of(engine: &str, engine_options: &Options) -> Result<Worker, AppError> {
+fn worker_of(engine: &str) -> Result<Worker, AppError> {
     if let Some(apart) = engines::in_program(engine) {
-        return apart.worker(engine_options);
+        return apart.worker().map_err(AppError::Refused);
     }
     let program = std::env::current_exe()
         .map_err(|error| AppError::Failed(format!("cannot find the threadwise program: {error}")))?;

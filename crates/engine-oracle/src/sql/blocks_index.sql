@@ -1,0 +1,1 @@
+CREATE UNIQUE INDEX {table}_k ON {table} (k) NOPARALLEL

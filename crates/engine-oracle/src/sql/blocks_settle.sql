@@ -1,0 +1,4 @@
+BEGIN
+    DBMS_STATS.GATHER_TABLE_STATS(
+        ownname => USER, tabname => UPPER('{table}'), cascade => TRUE, no_invalidate => FALSE);
+END;

@@ -1,0 +1,1 @@
+SELECT COUNT(*), NVL(SUM(MOD(c1, {modulus})), 0) FROM {table}

@@ -1,0 +1,1 @@
+CREATE INDEX {table}_i{number} ON {table} ({columns}) NOPARALLEL

@@ -1,0 +1,1 @@
+ALTER TABLE {table} ADD CONSTRAINT {table}_k PRIMARY KEY ({columns})

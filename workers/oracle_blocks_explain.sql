@@ -1,4 +1,0 @@
--- Into PLAN_TABLE, which every session has for itself (a global temporary table); it is rolled back.
-EXPLAIN PLAN SET STATEMENT_ID = 'threadwise' FOR
-SELECT /*+ INDEX(b {index}) NO_PARALLEL(b) */ COUNT(*), SUM(amount + twin)
-FROM {table} b WHERE k BETWEEN 0 AND {last_k}

@@ -1,1 +1,0 @@
-CREATE UNIQUE INDEX {index} ON {table} (k) NOPARALLEL

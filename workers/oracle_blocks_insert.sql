@@ -1,1 +1,0 @@
-INSERT INTO {table} (k, amount, twin, payload) VALUES (:k, :amount, :twin, '-')

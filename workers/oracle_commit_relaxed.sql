@@ -1,2 +1,0 @@
--- Waits for nothing; the log follows.
-COMMIT WRITE BATCH NOWAIT

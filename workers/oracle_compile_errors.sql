@@ -1,2 +1,0 @@
--- Why a procedure was made but cannot be called.
-SELECT line, text FROM user_errors WHERE name = :name AND attribute = 'ERROR' ORDER BY sequence

@@ -1,1 +1,0 @@
-SELECT COUNT(*) FROM v$session WHERE username = USER AND type = 'USER'

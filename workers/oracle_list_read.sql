@@ -1,1 +1,0 @@
-SELECT kind, name FROM {prefix}MADE ORDER BY kind, name

@@ -1,2 +1,0 @@
-INSERT INTO {prefix}LOADS (suffix, facts, bytes, counted, notes)
-VALUES (:suffix, :facts, :bytes, :counted, :notes)

@@ -1,1 +1,0 @@
-SELECT facts, bytes, counted, notes FROM {prefix}LOADS WHERE suffix = :suffix

@@ -1,1 +1,0 @@
-SELECT says FROM {prefix}MARK

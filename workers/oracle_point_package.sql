@@ -1,2 +1,0 @@
-SELECT COUNT(*) FROM all_objects
-WHERE owner = 'SYS' AND object_name = :name AND object_type = 'PACKAGE'

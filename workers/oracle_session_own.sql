@@ -1,5 +1,0 @@
--- Who we are to the server, and where it runs; anybody may ask.
-SELECT SYS_CONTEXT('USERENV', 'SID'), SYS_CONTEXT('USERENV', 'INSTANCE'),
-       SYS_CONTEXT('USERENV', 'SERVER_HOST'), SYS_CONTEXT('USERENV', 'NETWORK_PROTOCOL'),
-       SYS_CONTEXT('USERENV', 'SESSION_USER')
-FROM dual

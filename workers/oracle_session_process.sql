@@ -1,2 +1,0 @@
--- The process that serves a session. STID is another number where a session is a thread of a process.
-SELECT p.spid, p.stid, s.server FROM v$session s JOIN v$process p ON p.addr = s.paddr WHERE s.sid = :sid

@@ -1,1 +1,0 @@
-SELECT stat_name, value FROM v$sess_time_model WHERE sid = :sid AND stat_name IN ('DB CPU', 'DB time')

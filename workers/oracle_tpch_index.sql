@@ -1,1 +1,0 @@
-CREATE INDEX {index} ON {table} ({columns}) NOPARALLEL

@@ -1,1 +1,0 @@
-ALTER TABLE {table} ADD CONSTRAINT {index} PRIMARY KEY ({columns})

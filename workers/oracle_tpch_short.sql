@@ -1,1 +1,0 @@
-SELECT o_orderkey, o_totalprice FROM {table} WHERE o_orderkey = :order_key
