@@ -31,13 +31,12 @@ fn unknown_names_are_refused_with_the_known_ones() {
     refused(&lab, &["run", "--placement", "moon", "--allow-busy"], &["moon", "same-core"]);
     refused(&lab, &["run", "--all", "placment"], &["did you mean placement?"]);
     refused(&lab, &["run", "--all", "postgresql"], &["threadwise run --engine postgres"]);
-    for (typed, meant) in
-        [("mysql", "mariadb"), ("pg", "postgres"), ("sqlite3", "sqlite"), ("duck", "duckdb")]
+    for (typed, meant) in [("mysqld", "mysql"), ("pg", "postgres"), ("sqlite3", "sqlite"), ("duck", "duckdb")]
     {
         let words = format!("did you mean {meant}?");
         refused(&lab, &["run", "--engine", typed, "--allow-busy"], &[typed, &words]);
     }
-    refused(&lab, &["run", "--all", "work-list", "--engine", "mysql"], &["did you mean mariadb?"]);
+    refused(&lab, &["run", "--all", "work-list", "--engine", "mariadbd"], &["did you mean mariadb?"]);
     refused(&lab, &["run", "pgbench", "-c", "4"], &["threadwise run command -- pgbench -c 4"]);
     refused(&lab, &["run", "--set", "wrk_unit=4", "--allow-busy"], &["wrk_unit", "work_unit"]);
     refused(&lab, &["run", "--set", "work_unit=lots", "--allow-busy"], &["work_unit", "lots"]);
