@@ -193,6 +193,24 @@ pub fn load_all(
     Ok(data)
 }
 
+/// Whether a load ended with a worker that was killed in it, and could not drop what it had made.
+pub fn was_cut_short(error: &RunnerError) -> bool {
+    match error {
+        RunnerError::Stopped => true,
+        RunnerError::Load { failure, .. } => ["timeout", "crash"].contains(&failure.kind.as_str()),
+        _ => false,
+    }
+}
+
+/// Drops what such a load left in the user's server, as the next study would. What fails here is left to that.
+pub fn drop_left(study: &Study, server: Option<&dyn Engine>, data_dir: &Path) {
+    let (Some(engine), Some(first)) = (server, study.treatments.first()) else { return };
+    if let Ok(Some(keeper)) = engine.keep(&request(study, first, data_dir), 0) {
+        // The study's own error is reported.
+        let _ = keeper.end();
+    }
+}
+
 /// Progress of loading.
 struct Loading {
     /// The data of workers, by treatment.

@@ -238,6 +238,9 @@ impl Driver<'_> {
         };
         let loaded =
             load::load_all(&self.study, self.settings, &allowed, folders, limit, self.stop, self.observer);
+        if loaded.as_ref().is_err_and(load::was_cut_short) {
+            load::drop_left(&self.study, self.settings.users_server, folders.data);
+        }
         loaded.map(|data| Data { queries, ..data })
     }
 

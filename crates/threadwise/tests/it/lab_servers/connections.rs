@@ -182,6 +182,25 @@ fn a_study_stops_where_the_application_comes_to_need_its_connections() {
 
 #[test]
 #[ignore = "laboratory: servers"]
+fn a_study_that_is_stopped_while_it_loads_leaves_nothing_in_the_server() {
+    let lab = lab();
+    let server = Postgres::start(&lab);
+    // They take a second to load.
+    let large = study(&server.url, 1, 1000).replace("blocks = 100\n", "blocks = 8000\n");
+    let mut child: Child = run_command(&lab, &large, &[]).stderr(Stdio::piped()).spawn().unwrap();
+    let sql = "SELECT count(*) FROM pg_class WHERE relname LIKE 'blocks%' AND relkind = 'r'";
+    let tables =
+        || -> i64 { server.cluster.server().connect("admin").unwrap().query_one(sql, &[]).unwrap().get(0) };
+    wait_until("no load", || tables() > 0 || child.try_wait().unwrap().is_some());
+    rustix::process::kill_process(rustix::process::Pid::from_child(&child), rustix::process::Signal::INT)
+        .unwrap();
+    let said = said(child.wait_with_output().unwrap());
+    assert_eq!(said.code, Some(130), "{}", said.stderr);
+    assert_eq!((server.schemas(), lab.leftovers()), (0, Vec::new()));
+}
+
+#[test]
+#[ignore = "laboratory: servers"]
 fn a_mariadb_is_not_exhausted_either() {
     let lab = lab();
     let folder = lab.path().join("theirs");
