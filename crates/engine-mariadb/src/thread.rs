@@ -1,7 +1,8 @@
 //! The server's threads: which one serves a connection.
 //!
 //! Source: information_schema.PROCESSLIST.TID is the kernel's thread number
-//! (mariadb.com/kb/en/information-schema-processlist-table). The number alone proves nothing: the
+//! (mariadb.com/kb/en/information-schema-processlist-table); so is THREAD_OS_ID of MySQL's performance_schema.threads,
+//! which needs a right. The number alone proves nothing: the
 //! server may run on another machine or in another PID namespace, where it belongs to another thread. So the
 //! thread must be one of such a server, and must use CPU time when a query asks for it.
 
@@ -13,9 +14,13 @@ use threadwise_engine_sql::Usage;
 use threadwise_process::proc;
 
 use crate::Server;
+use crate::error::code;
 
 /// CPU time that the proof needs, nanoseconds: the query uses several times that.
 const PROOF_NS: u64 = 1_000_000;
+
+/// The error of an account that may not read a table.
+const DENIED: u16 = 1142;
 
 /// The thread that serves this connection: `Ok(Err(why))` if it is out of reach.
 ///
@@ -35,8 +40,14 @@ pub(crate) fn locate(connection: &mut Conn, server: &Server) -> Result<Result<Th
         );
         return Ok(Err(why));
     }
-    let tid: Option<u32> =
-        connection.query_first(product.own_thread).map_err(|cause| product.query(action, &cause))?;
+    let tid: Option<u32> = match connection.query_first(product.own_thread) {
+        Err(cause) if code(&cause) == Some(DENIED) => {
+            let why = "its threads are unknown: the account lacks the right (GRANT SELECT ON \
+                       performance_schema.threads TO the account)";
+            return Ok(Err(why.to_owned()));
+        }
+        found => found.map_err(|cause| product.query(action, &cause))?,
+    };
     let elsewhere = || Ok(Err("it runs on another machine or in another PID namespace".to_owned()));
     let Some(thread) = tid.and_then(process_of) else { return elsewhere() };
     let before = Usage::of_thread(Some(thread));
@@ -48,7 +59,7 @@ pub(crate) fn locate(connection: &mut Conn, server: &Server) -> Result<Result<Th
     Ok(Ok(thread))
 }
 
-/// The MariaDB server that a thread belongs to.
+/// The server that a thread belongs to.
 fn process_of(tid: u32) -> Option<Thread> {
     let status = std::fs::read_to_string(format!("/proc/{tid}/status")).ok()?;
     let pid: u32 = status.lines().find_map(|line| line.strip_prefix("Tgid:"))?.trim().parse().ok()?;
