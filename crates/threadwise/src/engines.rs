@@ -140,7 +140,7 @@ mod tests {
             (engine.as_str(), options["url"].to_string().as_str()),
             ("postgres", "postgresql://me@db:5433/x")
         );
-        assert_eq!(named("mysql:///x").unwrap().0, "mariadb");
+        assert_eq!(named("mysql:///x").unwrap().0, "mysql");
     }
 
     #[test]

@@ -10,7 +10,8 @@ const LIKENESS: f64 = 0.7;
 /// The name among `known` that was probably meant.
 pub fn nearest<'a>(typed: &str, known: &[&'a str]) -> Option<&'a str> {
     let typed = typed.to_lowercase();
-    if let Some(engine) = engines::by_other_name(&typed) {
+    let engine = engines::by_other_name(&typed).or(engines::names().into_iter().find(|name| *name == typed));
+    if let Some(engine) = engine {
         return known.iter().copied().find(|name| *name == engine);
     }
     let likeness = |name: &str| strsim::jaro(&typed, &name.to_lowercase());
@@ -65,8 +66,8 @@ mod tests {
     fn names_of_other_products_and_slips() {
         let known: Vec<&str> = engines::all().iter().map(|engine| engine.name()).collect();
         for (typed, meant) in [
-            ("mysql", "mariadb"),
-            ("MySQL", "mariadb"),
+            ("mysqld", "mysql"),
+            ("MySQL", "mysql"),
             ("postgresql", "postgres"),
             ("pg", "postgres"),
             ("sqlite3", "sqlite"),
