@@ -1,6 +1,9 @@
-//! Random numbers from one seed and one input number: ChaCha8, whose streams never overlap, so that
+//! Random numbers and texts from one seed and one input number: ChaCha8, whose streams never overlap, so that
 //! any input can be made without those before it.
 
+use proptest::strategy::{Strategy, ValueTree};
+use proptest::string::string_regex;
+use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
@@ -45,6 +48,23 @@ impl Random {
         }
         times
     }
+
+    /// A text of this regular expression, whose alternatives are equally likely (`proptest`).
+    ///
+    /// # Panics
+    /// The expression of a target is wrong, which every run of it shows.
+    pub fn matching(&mut self, expression: &str) -> String {
+        let mut seed = [0; 32];
+        self.0.fill_bytes(&mut seed);
+        let random = TestRng::from_seed(RngAlgorithm::ChaCha, &seed);
+        let mut runner = TestRunner::new_with_rng(Config::default(), random);
+        let tree =
+            string_regex(expression).map(|texts| texts.new_tree(&mut runner).map(|tree| tree.current()));
+        match tree {
+            Ok(Ok(text)) => text,
+            wrong => panic!("the expression {expression}: {wrong:?}"),
+        }
+    }
 }
 
 #[cfg(test)]
@@ -52,10 +72,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_input_s_numbers_depend_on_seed_and_number_alone() {
-        let first = |seed, number| Random::of(seed, number).next();
+    fn an_input_s_numbers_and_texts_depend_on_seed_and_number_alone() {
+        let first = |seed, number| {
+            let mut random = Random::of(seed, number);
+            (random.next(), random.matching("[a-z]{20}"))
+        };
         assert_eq!(first(1, 7), first(1, 7));
-        assert_ne!(first(1, 7), first(1, 8));
+        assert!(first(1, 7).0 != first(1, 8).0 && first(1, 7).1 != first(1, 8).1);
         assert_ne!(first(1, 7), first(2, 7));
     }
 }
