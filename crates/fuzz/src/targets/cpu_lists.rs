@@ -1,22 +1,24 @@
 //! CPU lists and masks, the kernel's two forms of a set.
 
+use crate::random::Grammar;
 use crate::target::{Judged, Target, hold, same};
 use threadwise_machine::CpuSet;
 
-/// A logical CPU, a range, and every few of a range.
-const PART: &str = "([0-9]|[1-9][0-9]{1,2}|[1-5][0-9]{4}|[0-3]-[4-9]|[1-9][0-9]-[1-9][0-9]{2}|[0-9]{1,2}-[1-5][0-9]{4}|\
-    [0-3]-[4-9]:[1-9]|[0-9]-[1-9][0-9]:[1-9]|[1-9][0-9]{2}-[1-5][0-9]{4}:[1-9])";
+/// A logical CPU, a range, and every few of a range: of a small machine, and rarely of a large one.
+const SMALL: &str = "([0-9]|[1-9][0-9]{1,2}|[0-3]-[4-9]|[1-9][0-9]-[1-9][0-9]{2}|[0-9]-[1-9][0-9]:[1-9])";
+const LARGE: &str = "([1-5][0-9]{4}|[0-9]{1,2}-[1-5][0-9]{4}|[1-9][0-9]{2}-[1-5][0-9]{4}:[1-9])";
 const MASK: &str = "[0-9a-f]{8}(,[0-9a-f]{8}){0,5}";
 
 /// The target.
 pub fn make() -> Result<Target, String> {
-    let list = format!("{PART}(,{PART}){{0,5}}");
+    let part = format!("({SMALL}|{SMALL}|{SMALL}|{SMALL}|{SMALL}|{LARGE})");
+    let (list, mask) = (Grammar::new(&format!("{part}(,{part}){{0,5}}"))?, Grammar::new(MASK)?);
     Ok(Target::texts(
         65,
         4,
         move |random| {
             let is_list = random.percent(75);
-            random.matching(if is_list { &list } else { MASK })
+            random.matching(if is_list { &list } else { &mask })
         },
         judge,
     ))

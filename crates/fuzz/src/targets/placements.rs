@@ -1,6 +1,7 @@
 //! Placements: grammar and resolver; policies of service threads and memory.
 
 use super::machines;
+use crate::random::Grammar;
 use crate::target::{Judged, Target, hold, same};
 use threadwise_machine::placement::{self, Service, resolve, resolve_service};
 use threadwise_machine::{Draw, Memory, Pin, Placement, Topology, memory};
@@ -22,8 +23,8 @@ pub fn make() -> Result<Target, String> {
         })
         .collect();
     let names = format!("{}|{OTHERS}", placement::NAMES.join("|"));
-    let grammar = format!("({names})|{COUNTED}|{SHAPE}|{WITHIN}|{SHAPE}\\+{SHAPE}");
-    Ok(Target::texts(55, 2, move |random| random.matching(&grammar), move |text| judge(&machines, text)))
+    let grammar = Grammar::new(&format!("({names})|{COUNTED}|{SHAPE}|{WITHIN}|{SHAPE}\\+{SHAPE}"))?;
+    Ok(Target::texts(48, 2, move |random| random.matching(&grammar), move |text| judge(&machines, text)))
 }
 
 /// Properties of a possible placement.

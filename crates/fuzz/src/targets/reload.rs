@@ -2,7 +2,7 @@
 
 use super::journal::replaced;
 use crate::mutate;
-use crate::random::Random;
+use crate::random::{Grammar, Random};
 use crate::target::{Judged, Target, changed, hold, space, write};
 use rusqlite::Connection;
 use std::collections::BTreeMap;
@@ -24,6 +24,7 @@ struct States {
     space: TempDir,
     old: Vec<u8>,
     new: Vec<u8>,
+    state: Grammar,
 }
 
 /// Does not wait, and finds no program of an engine.
@@ -52,7 +53,7 @@ fn database(folder: &Path, rows: u32) -> Result<Vec<u8>, String> {
 pub fn state() -> Result<Target, String> {
     let space = space()?;
     let (old, new) = (database(space.path(), 20)?, database(space.path(), 21)?);
-    Ok(Target::with(States { space, old, new }, |_, random| States::input(random), States::judge))
+    Ok(Target::with(States { space, old, new, state: Grammar::new(STATE)? }, States::input, States::judge))
 }
 
 /// A state as a reload writes it; placeholders have the files' values.
@@ -104,10 +105,10 @@ impl States {
         read.is_ok_and(|bytes| bytes.len() == wanted.len() && bytes[100..] == wanted[100..])
     }
 
-    fn input(random: &mut Random) -> Vec<u8> {
+    fn input(&self, random: &mut Random) -> Vec<u8> {
         let scene = *random.pick(b"BBAAAG");
         let marker = changed(random, 10, 1, |_| MARKER.to_owned());
-        let state = changed(random, 50, 2, |random| random.matching(STATE));
+        let state = changed(random, 50, 2, |random| random.matching(&self.state));
         [&[scene], marker.as_slice(), PART, &state].concat()
     }
 
