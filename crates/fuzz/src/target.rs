@@ -21,6 +21,9 @@ pub struct Kind {
 /// Makes an input, only from the random numbers.
 type Input = Box<dyn Fn(&mut Random) -> Vec<u8>>;
 
+/// Gives an input to the program.
+type Judge = Box<dyn FnMut(&[u8]) -> Judged>;
+
 /// What a judgement says: whether the input passed the outermost check (magic, header, first key, syntax). An error
 /// is a forbidden result, an answer that contradicts itself. (The caller handles panics, aborts, time and memory.)
 pub type Judged = Result<bool, String>;
@@ -30,7 +33,7 @@ pub struct Target {
     /// Makes an input.
     pub input: Input,
     /// Gives an input to the program.
-    pub judge: Box<dyn FnMut(&[u8]) -> Judged>,
+    pub judge: Judge,
 }
 
 impl Target {

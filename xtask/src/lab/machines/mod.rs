@@ -52,7 +52,7 @@ impl Options {
     fn has(&self, machine: &Machine) -> bool {
         match self.names.is_empty() {
             true => self.is_all || !machine.by_all,
-            false => self.names.iter().any(|name| *name == machine.name),
+            false => self.names.contains(&machine.name),
         }
     }
 }
