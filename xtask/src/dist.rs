@@ -7,7 +7,7 @@
 
 use crate::command::Task;
 use crate::elf;
-use crate::packages::is_on_path;
+use crate::lab::packages::is_on_path;
 use std::env::consts::ARCH;
 use std::path::{Path, PathBuf};
 

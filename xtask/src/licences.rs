@@ -1,11 +1,9 @@
 //! `cargo xtask licences`: licences and duplicate versions of the dependencies.
 //!
-//! Source of the data: `cargo metadata`, format version 1. Only this target's dependencies count:
+//! Source of the data: `cargo tree` (cargo-tree(1)), a line for each package. Only this target's dependencies count:
 //! the lock file also names crates for systems on which the program does not run.
 
 use crate::command::Task;
-use crate::spdx;
-use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Allowed licences of dependencies.
@@ -32,17 +30,16 @@ const DUPLICATES: [(&str, &str); 10] = [
 /// The platform whose dependencies are checked.
 const PLATFORM: &str = "x86_64-unknown-linux-gnu";
 
-/// Kinds of dependency that are part of, or run for, the released programs.
-const SHIPPED: [&str; 2] = ["normal", "build"];
-
 /// Reads the dependencies and prints the faults.
 pub fn run() -> Result<(), String> {
-    let arguments = ["metadata", "--format-version", "1", "--locked", "--filter-platform", PLATFORM];
-    let text = Task::new("cargo", &arguments).output()?;
-    let metadata = serde_json::from_str(&text).map_err(|cause| format!("cargo metadata: {cause}"))?;
-    let graph = Graph::of(&metadata).ok_or("cargo metadata does not have the expected form")?;
-    let shipped = graph.reached(&SHIPPED);
-    let all = graph.reached(&["normal", "build", "dev"]);
+    let packages = |edges: &str| -> Result<BTreeSet<Package>, String> {
+        let of_all = ["tree", "--workspace", "--locked", "--target", PLATFORM, "--edges", edges];
+        let lines = ["--prefix", "none", "--format", "{p}|{l}"];
+        Ok(read(&Task::new("cargo", &of_all).more(&lines).output()?))
+    };
+    // What is part of, or runs for, the released programs.
+    let shipped = packages("normal,build")?;
+    let all = packages("normal,build,dev")?;
     let mut wrong = bad_licences(&shipped);
     wrong.extend(duplicates(&all, &DUPLICATES));
     for line in &wrong {
@@ -68,79 +65,50 @@ pub fn run() -> Result<(), String> {
 struct Package {
     name: String,
     version: String,
-    licence: Option<String>,
+    licence: String,
 }
 
-/// Packages by id, and their dependencies.
-#[derive(Debug, Default)]
-struct Graph {
-    members: Vec<String>,
-    packages: BTreeMap<String, Package>,
-    /// From, to, kind (`normal`, `build`, `dev`).
-    needs: Vec<(String, String, String)>,
+/// Packages from their lines: `NAME vVERSION|LICENCE`. A member of the workspace has its folder behind the version, a
+/// package that was there before a star at the end.
+fn read(lines: &str) -> BTreeSet<Package> {
+    let package = |line: &str| {
+        let (package, licence) = line.trim_end_matches(" (*)").split_once('|')?;
+        let mut words = package.split(' ').map(str::to_owned);
+        let (name, version) = (words.next()?, words.next()?.strip_prefix('v')?.to_owned());
+        let is_member = words.any(|word| word.starts_with("(/"));
+        (!is_member).then(|| Package { name, version, licence: licence.to_owned() })
+    };
+    lines.lines().filter_map(package).collect()
 }
 
-impl Graph {
-    fn of(metadata: &Value) -> Option<Self> {
-        let text = |value: &Value| value.as_str().map(str::to_owned);
-        let mut graph = Self::default();
-        for id in metadata["workspace_members"].as_array()? {
-            graph.members.push(text(id)?);
-        }
-        for package in metadata["packages"].as_array()? {
-            let (name, version) = (text(&package["name"])?, text(&package["version"])?);
-            let licence = text(&package["license"]);
-            graph.packages.insert(text(&package["id"])?, Package { name, version, licence });
-        }
-        for node in metadata["resolve"]["nodes"].as_array()? {
-            for needed in node["deps"].as_array()? {
-                for kind in needed["dep_kinds"].as_array()? {
-                    let kind = kind["kind"].as_str().unwrap_or("normal").to_owned();
-                    graph.needs.push((text(&node["id"])?, text(&needed["pkg"])?, kind));
-                }
-            }
-        }
-        Some(graph)
-    }
-
-    /// Foreign packages that the workspace reaches over these kinds. Members' own tests count if
-    /// `dev` is among the kinds; cargo's graph holds no tests of foreign packages.
-    fn reached(&self, kinds: &[&str]) -> Vec<&Package> {
-        let mut seen: BTreeSet<&str> = self.members.iter().map(String::as_str).collect();
-        let mut waiting: Vec<&str> = seen.iter().copied().collect();
-        while let Some(from) = waiting.pop() {
-            let edges =
-                self.needs.iter().filter(|(id, _, kind)| id == from && kinds.contains(&kind.as_str()));
-            for (_, to, _) in edges {
-                if seen.insert(to) {
-                    waiting.push(to);
-                }
-            }
-        }
-        let foreign = seen.into_iter().filter(|id| !self.members.iter().any(|member| member == id));
-        foreign.filter_map(|id| self.packages.get(id)).collect()
-    }
+/// Whether a licence can be met with only the allowed ones. The slash is Cargo's older form of `OR`.
+fn is_allowed(licence: &str) -> Result<bool, String> {
+    let expression = spdx::Expression::parse_mode(licence, spdx::ParseMode::LAX)
+        .map_err(|error| format!("licence '{licence}': {}", error.reason))?;
+    Ok(expression.evaluate(|one| ALLOWED.contains(&one.to_string().as_str())))
 }
 
-fn bad_licences(packages: &[&Package]) -> Vec<String> {
-    let check = |package: &&Package| {
+fn bad_licences(packages: &BTreeSet<Package>) -> Vec<String> {
+    let check = |package: &Package| {
         let read =
             READ.iter().find(|(name, version, _)| *name == package.name && *version == package.version);
-        let Some(licence) = package.licence.as_deref().or(read.map(|(.., licence)| *licence)) else {
-            return Some("it names no licence".to_owned());
+        let licence = match package.licence.as_str() {
+            "" => read.map(|(.., licence)| *licence),
+            licence => Some(licence),
         };
-        match spdx::allowed(licence, &ALLOWED) {
+        let Some(licence) = licence else { return Some("it names no licence".to_owned()) };
+        match is_allowed(licence) {
             Ok(true) => None,
             Ok(false) => Some(format!("licence '{licence}' is not on the list")),
             Err(why) => Some(why),
         }
     };
     let line =
-        |package: &&Package| check(package).map(|why| format!("{} {}: {why}", package.name, package.version));
+        |package: &Package| check(package).map(|why| format!("{} {}: {why}", package.name, package.version));
     packages.iter().filter_map(line).collect()
 }
 
-fn duplicates(packages: &[&Package], accepted: &[(&str, &str)]) -> Vec<String> {
+fn duplicates(packages: &BTreeSet<Package>, accepted: &[(&str, &str)]) -> Vec<String> {
     let mut versions: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for package in packages {
         versions.entry(&package.name).or_default().push(&package.version);
@@ -162,69 +130,50 @@ fn duplicates(packages: &[&Package], accepted: &[(&str, &str)]) -> Vec<String> {
 mod tests {
     use super::*;
 
-    fn package(name: &str, version: &str, licence: Option<&str>) -> Package {
-        Package { name: name.to_owned(), version: version.to_owned(), licence: licence.map(str::to_owned) }
-    }
-
-    fn metadata() -> Value {
-        serde_json::json!({
-            "workspace_members": ["ours"],
-            "packages": [
-                {"id": "ours", "name": "ours", "version": "0.1.0", "license": "MIT"},
-                {"id": "a1", "name": "a", "version": "1.0.0", "license": "MIT/Apache-2.0"},
-                {"id": "a2", "name": "a", "version": "2.0.0", "license": "GPL-3.0-only"},
-                {"id": "b", "name": "b", "version": "1.0.0", "license": null},
-                {"id": "windows", "name": "windows", "version": "1.0.0", "license": "none"}],
-            "resolve": {"nodes": [
-                {"id": "ours", "deps": [
-                    {"pkg": "a1", "dep_kinds": [{"kind": null}]},
-                    {"pkg": "b", "dep_kinds": [{"kind": "dev"}, {"kind": "dev"}]}]},
-                {"id": "a1", "deps": [{"pkg": "a2", "dep_kinds": [{"kind": "build"}]}]},
-                {"id": "a2", "deps": [{"pkg": "a1", "dep_kinds": [{"kind": null}]}]},
-                {"id": "b", "deps": []}]}
-        })
+    fn package(name: &str, version: &str, licence: &str) -> Package {
+        Package { name: name.to_owned(), version: version.to_owned(), licence: licence.to_owned() }
     }
 
     #[test]
-    fn only_what_is_reached_counts_and_cycles_end() {
-        let graph = Graph::of(&metadata()).expect("complete metadata");
-        let names = |kinds: &[&str]| -> Vec<String> {
-            graph
-                .reached(kinds)
-                .iter()
-                .map(|package| format!("{} {}", package.name, package.version))
-                .collect()
-        };
-        assert_eq!(names(&["normal"]), ["a 1.0.0"]);
-        assert_eq!(names(&SHIPPED), ["a 1.0.0", "a 2.0.0"]);
-        assert_eq!(names(&["normal", "build", "dev"]), ["a 1.0.0", "a 2.0.0", "b 1.0.0"]);
+    fn packages_of_others_are_read_once() {
+        let lines = "ours v0.1.0 (/srv/ours)|MIT\na v1.0.0|MIT\na v1.0.0|MIT (*)\nm v2.0.0 (proc-macro)|\n\n";
+        assert_eq!(read(lines), [package("a", "1.0.0", "MIT"), package("m", "2.0.0", "")].into());
     }
 
     #[test]
-    fn metadata_of_another_form_is_noticed() {
-        assert!(Graph::of(&serde_json::json!({"packages": []})).is_none());
+    fn expressions_are_met_by_allowed_licences() {
+        for (licence, wanted) in [
+            ("MIT", true),
+            ("GPL-3.0-only", false),
+            ("Unlicense/MIT", true),
+            ("Apache-2.0 AND GPL-3.0-only", false),
+            ("(MIT OR GPL-3.0-only) AND Zlib", true),
+            ("Apache-2.0 WITH LLVM-exception", false),
+        ] {
+            assert_eq!(is_allowed(licence), Ok(wanted), "{licence}");
+        }
+        assert!(is_allowed("MIT OR").is_err());
     }
 
     #[test]
     fn unknown_missing_and_unreadable_licences_fail() {
         let packages = [
-            package("fine", "1.0.0", Some("MIT OR GPL-2.0-only")),
-            package("copyleft", "1.0.0", Some("GPL-3.0-only")),
-            package("silent", "1.0.0", None),
-            package("broken", "1.0.0", Some("MIT OR")),
+            package("fine", "1.0.0", "MIT OR GPL-2.0-only"),
+            package("copyleft", "1.0.0", "GPL-3.0-only"),
+            package("silent", "1.0.0", ""),
+            package("broken", "1.0.0", "MIT OR"),
         ];
-        let lines = bad_licences(&packages.iter().collect::<Vec<_>>());
+        let lines = bad_licences(&packages.into());
         assert_eq!(lines.len(), 3);
-        assert_eq!(lines[0], "copyleft 1.0.0: licence 'GPL-3.0-only' is not on the list");
-        assert_eq!(lines[1], "silent 1.0.0: it names no licence");
-        assert!(lines[2].contains("ends too early"));
+        assert_eq!(lines[1], "copyleft 1.0.0: licence 'GPL-3.0-only' is not on the list");
+        assert_eq!(lines[2], "silent 1.0.0: it names no licence");
+        assert!(lines[0].starts_with("broken 1.0.0: licence 'MIT OR'"), "{lines:?}");
     }
 
     #[test]
     fn two_versions_need_a_reason_and_reasons_need_two_versions() {
         let packages =
-            [package("a", "1.0.0", None), package("a", "2.0.0", None), package("b", "1.0.0", None)];
-        let packages: Vec<&Package> = packages.iter().collect();
+            [package("a", "1.0.0", ""), package("a", "2.0.0", ""), package("b", "1.0.0", "")].into();
         assert_eq!(duplicates(&packages, &[]), ["a: several versions (1.0.0, 2.0.0)"]);
         assert!(duplicates(&packages, &[("a", "c needs the old one")]).is_empty());
         let stale = duplicates(&packages, &[("a", "reason"), ("b", "reason")]);

@@ -4,25 +4,16 @@
 use crate::tidy::{self, SourceFile};
 use std::collections::BTreeMap;
 
-/// Lines of a crate.
+/// Columns of the table.
+const COLUMNS: [&str; 6] = ["files", "lines", "tests", "SQL", "TOML", "Python"];
+
+/// Numbers of a crate, one for each of [`COLUMNS`].
 #[derive(Debug, Default, PartialEq, Eq)]
-struct Count {
-    files: usize,
-    lines: usize,
-    tests: usize,
-    sql: usize,
-    toml: usize,
-    python: usize,
-}
+struct Count([usize; COLUMNS.len()]);
 
 impl Count {
     fn add(&mut self, other: &Self) {
-        self.files += other.files;
-        self.lines += other.lines;
-        self.tests += other.tests;
-        self.sql += other.sql;
-        self.toml += other.toml;
-        self.python += other.python;
+        self.0.iter_mut().zip(other.0).for_each(|(sum, number)| *sum += number);
     }
 
     /// Of one file.
@@ -35,11 +26,11 @@ impl Count {
                 let file = SourceFile::new(path, text);
                 let lines = filled(&file.shipped_strings());
                 let tests = filled(&file.without_comments()) - lines;
-                Self { files: usize::from(lines > 0), lines, tests, ..Self::default() }
+                Self([usize::from(lines > 0), lines, tests, 0, 0, 0])
             }
-            Some("sql") => Self { sql: without("--"), ..Self::default() },
-            Some("toml") if !path.ends_with("Cargo.toml") => Self { toml: without("#"), ..Self::default() },
-            Some("py") => Self { python: without("#"), ..Self::default() },
+            Some("sql") => Self([0, 0, 0, without("--"), 0, 0]),
+            Some("toml") if !path.ends_with("Cargo.toml") => Self([0, 0, 0, 0, without("#"), 0]),
+            Some("py") => Self([0, 0, 0, 0, 0, without("#")]),
             _ => Self::default(),
         }
     }
@@ -54,15 +45,15 @@ pub fn run() -> Result<(), String> {
     }
     let mut rows: Vec<(String, Count)> =
         crates.into_iter().filter(|(_, count)| *count != Count::default()).collect();
-    rows.sort_by_key(|(_, count)| std::cmp::Reverse(count.lines));
+    rows.sort_by_key(|(_, count)| std::cmp::Reverse(count.0[1]));
     let mut all = Count::default();
     rows.iter().for_each(|(_, count)| all.add(count));
     rows.push(("all".to_owned(), all));
-    println!("{:<26}{:>7}{:>9}{:>9}{:>7}{:>7}{:>8}", "", "files", "lines", "tests", "SQL", "TOML", "Python");
-    for (name, count) in &rows {
-        let Count { files, lines, tests, sql, toml, python } = count;
-        println!("{name:<26}{files:>7}{lines:>9}{tests:>9}{sql:>7}{toml:>7}{python:>8}");
-    }
+    let line = |name: &str, cells: [String; COLUMNS.len()]| {
+        println!("{name:<26}{}", cells.map(|cell| format!("{cell:>9}")).concat());
+    };
+    line("", COLUMNS.map(str::to_owned));
+    rows.iter().for_each(|(name, count)| line(name, count.0.map(|number| number.to_string())));
     Ok(())
 }
 
@@ -80,10 +71,10 @@ mod tests {
     fn tests_comments_and_blank_lines_are_not_lines() {
         let text = "//! Purpose.\n\nfn a() {\n    b(\"// no comment\n    \")\n}\n\n#[cfg(test)]\nmod tests {\n    fn c() {}\n}\n";
         let count = Count::of("crates/x/src/a.rs", text);
-        assert_eq!(count, Count { files: 1, lines: 4, tests: 4, ..Count::default() });
+        assert_eq!(count, Count([1, 4, 4, 0, 0, 0]));
         let tests = Count::of("crates/x/tests/it/a.rs", "fn a() {}\n");
-        assert_eq!(tests, Count { tests: 1, ..Count::default() });
-        assert_eq!(Count::of("a.sql", "-- what\nselect 1\n").sql, 1);
+        assert_eq!(tests, Count([0, 0, 1, 0, 0, 0]));
+        assert_eq!(Count::of("a.sql", "-- what\nselect 1\n"), Count([0, 0, 0, 1, 0, 0]));
         assert_eq!((place("crates/x/src/a.rs"), place("docs/a.md"), place("a.rs")), ("x", "docs", "(top)"));
     }
 }

@@ -9,20 +9,14 @@ mod ci;
 mod command;
 mod dist;
 mod elf;
-mod emulated;
-mod fetched;
-mod fuzz;
-mod guest;
 mod lab;
 mod licences;
 mod lines;
-mod machines;
-mod packages;
-mod spdx;
 mod steps;
 mod test;
 mod tidy;
 
+use lab::{emulated, fuzz, machines};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 

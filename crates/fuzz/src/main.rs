@@ -7,30 +7,22 @@
 // A program for contributors: it prints to the terminal.
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
-mod corpus;
-mod json;
-// Shared hand-made probes for tests and fuzzing, which look for the numbers at the crate's root.
-#[allow(dead_code, clippy::unwrap_used)]
-#[path = "../../store/tests/it/made.rs"]
-mod made;
-
-#[allow(clippy::unwrap_used)]
-#[path = "../../store/tests/it/made_probe.rs"]
-mod made_probe;
 mod mutate;
 mod random;
 #[cfg(test)]
 mod regressions;
 mod run;
 mod supervise;
+mod target;
 mod targets;
 
-use run::{Places, Plan};
+use run::Plan;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 use supervise::Report;
-use targets::{Kind, TARGETS};
+use target::Kind;
+use targets::TARGETS;
 
 const USAGE: &str = "\
 usage: cargo xtask fuzz [--minutes N | --seconds N] [--inputs N] [--target NAME] [--seed S] [--input N]
@@ -49,13 +41,21 @@ const FOLDER: &str = "target/fuzz";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let outcome = match arguments.first().map(String::as_str) {
-        Some("--inside") => inside(&arguments),
-        Some("help" | "--help" | "-h") => {
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let outcome = match words[..] {
+        ["--inside", name, seed, from, to, milliseconds] => [seed, from, to, milliseconds]
+            .map(number)
+            .into_iter()
+            .collect::<Result<Vec<u64>, _>>()
+            .and_then(|all| {
+                let time = Duration::from_millis(all[3]);
+                run::run(kind(name)?, Plan { seed: all[0], from: all[1], to: all[2], time }).map(|()| true)
+            }),
+        ["help" | "--help" | "-h", ..] => {
             println!("{USAGE}");
             Ok(true)
         }
-        _ => Asked::read(&arguments).and_then(|asked| asked.run()),
+        _ => Asked::read(&words).and_then(|asked| asked.run()),
     };
     match outcome {
         Ok(true) => ExitCode::SUCCESS,
@@ -79,32 +79,6 @@ fn number(text: &str) -> Result<u64, String> {
     text.parse().map_err(|_| format!("'{text}' is not a whole number"))
 }
 
-/// The process of one target, as `supervise` starts it.
-fn inside(words: &[String]) -> Result<bool, String> {
-    let words: Vec<&str> = words.iter().map(String::as_str).collect();
-    let [
-        "--inside",
-        name,
-        "--seed",
-        seed,
-        "--from",
-        from,
-        "--to",
-        to,
-        "--milliseconds",
-        time,
-        progress,
-        findings,
-    ] = words[..]
-    else {
-        return Err(USAGE.to_owned());
-    };
-    let time = Duration::from_millis(number(time)?);
-    let plan = Plan { seed: number(seed)?, from: number(from)?, to: number(to)?, time };
-    let places = Places { progress: PathBuf::from(progress), findings: PathBuf::from(findings) };
-    run::run(kind(name)?, plan, &places).map(|()| true)
-}
-
 /// The command line.
 struct Asked {
     kinds: Vec<&'static Kind>,
@@ -113,22 +87,21 @@ struct Asked {
 }
 
 impl Asked {
-    fn read(words: &[String]) -> Result<Self, String> {
+    fn read(words: &[&str]) -> Result<Self, String> {
         let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
         let mut plan = Plan { seed: now.as_secs(), from: 0, to: u64::MAX, time: Duration::from_secs(60) };
         let (mut kinds, mut file) = (TARGETS.iter().collect(), None);
         for pair in words.chunks(2) {
-            let [name, value] = pair else { return Err(USAGE.to_owned()) };
-            match name.as_str() {
-                "--minutes" => plan.time = Duration::from_secs(60 * number(value)?),
-                "--seconds" => plan.time = Duration::from_secs(number(value)?),
-                "--inputs" => {
+            match *pair {
+                ["--minutes", value] => plan.time = Duration::from_secs(60 * number(value)?),
+                ["--seconds", value] => plan.time = Duration::from_secs(number(value)?),
+                ["--inputs", value] => {
                     (plan.to, plan.time) = (number(value)?, plan.time.max(Duration::from_secs(86_400)))
                 }
-                "--seed" => plan.seed = number(value)?,
-                "--target" => kinds = vec![kind(value)?],
-                "--input" => (plan.from, plan.to) = (number(value)?, number(value)? + 1),
-                "--file" => file = Some(PathBuf::from(value)),
+                ["--seed", value] => plan.seed = number(value)?,
+                ["--target", value] => kinds = vec![kind(value)?],
+                ["--input", value] => (plan.from, plan.to) = (number(value)?, number(value)? + 1),
+                ["--file", value] => file = Some(PathBuf::from(value)),
                 _ => return Err(USAGE.to_owned()),
             }
         }
@@ -139,7 +112,7 @@ impl Asked {
         if let Some(path) = &self.file {
             let [kind] = self.kinds[..] else { return Err("--file needs --target".to_owned()) };
             let input = std::fs::read(path).map_err(|error| format!("{}: {error}", path.display()))?;
-            let judged = run::judged((kind.make)()?.as_mut(), |_| input);
+            let judged = run::judged(&mut (kind.make)()?, |_| input);
             println!("{}: {judged:?}", path.display());
             return Ok(judged.is_ok());
         }
@@ -160,12 +133,12 @@ fn print(kind: &Kind, seed: u64, folder: &Path, report: &Report) {
         println!("  {name}: fewer than half of the inputs get past the outermost check: mutate them less");
     }
     for finding in &report.findings {
-        let file = supervise::input_file(folder, kind, seed, finding.number);
-        println!("  {name}: {} ({} inputs)", finding.what, finding.times);
+        let (number, what) = (finding.number, &finding.what);
+        let file = supervise::input_file(folder, kind, seed, number);
+        println!("  {name}: {what} ({} inputs)", finding.times);
         println!(
-            "    {}; again: cargo xtask fuzz --target {name} --seed {seed} --input {}",
-            file.display(),
-            finding.number
+            "    {}; again: cargo xtask fuzz --target {name} --seed {seed} --input {number}",
+            file.display()
         );
     }
 }

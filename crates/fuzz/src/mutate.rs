@@ -1,82 +1,32 @@
-//! Mutations of text and bytes: of lines, of tokens, of single bytes.
+//! Mutations of text and bytes (of lines, of tokens, of single bytes) and of values of JSON.
 //!
 //! A token is a number, a word, or one other byte, so that a mutant of a line keeps its form and most
-//! mutants pass a parser's first check.
+//! mutants pass a parser's first check. The syntax of a mutated value stays valid, so that every mutant reaches the
+//! checks of keys and types; TOML tables are mutated as such values too.
 
 use crate::random::Random;
+use serde_json::{Map, Value};
 use std::ops::Range;
 
 /// Boundary numbers: of types, of doubles, of JSON and TOML.
-pub const NUMBERS: [&str; 34] = [
-    "0",
-    "1",
-    "2",
-    "7",
-    "64",
-    "-1",
-    "-0",
-    "127",
-    "128",
-    "255",
-    "256",
-    "1000",
-    "65535",
-    "65536",
-    "2147483647",
-    "2147483648",
-    "4294967295",
-    "4294967296",
-    "9007199254740993",
-    "9223372036854775807",
-    "9223372036854775808",
-    "18446744073709551615",
-    "18446744073709551616",
-    "-9223372036854775808",
-    "340282366920938463463374607431768211456",
-    "0.5",
-    "1e-320",
-    "1.7976931348623157e308",
-    "1e309",
-    "NaN",
-    "inf",
-    "0x7f",
-    "1_000",
-    "1,5",
-];
+const NUMBERS: &str = "0 1 2 7 64 -1 -0 127 128 255 256 1000 65535 65536 2147483647 2147483648 4294967295 4294967296 \
+    9007199254740993 9223372036854775807 9223372036854775808 18446744073709551615 18446744073709551616 \
+    -9223372036854775808 340282366920938463463374607431768211456 0.5 1e-320 1.7976931348623157e308 1e309 NaN inf \
+    0x7f 1_000 1,5";
 
-/// Texts that break terminals, pages, shells, tables and comparisons of letters.
-pub const HOSTILE: [&str; 30] = [
-    "\0",
-    "\u{1b}[2J",
-    "\u{9b}31m",
-    "\u{7f}",
-    "\u{202e}",
-    "\u{2066}",
-    "\u{200b}",
-    "\u{feff}",
-    "\u{2028}",
-    "\u{fffd}",
-    "\u{e000}",
-    "é",
-    "e\u{301}",
-    "ß",
-    "İ",
-    "𝔘",
-    "٣",
-    "👩‍👩‍👧",
-    "\r",
-    "\n",
-    "\t",
-    "'",
-    "\"",
-    "\\",
-    "</script><!--",
-    "&lt;",
-    "%s%n",
-    "../../..",
-    "$(id)`id`",
-    "{{7*7}}",
-];
+/// Texts that break terminals, pages, shells, tables and comparisons of letters, between bars.
+const HOSTILE: &str = "\0|\u{1b}[2J|\u{9b}31m|\u{7f}|\u{202e}|\u{2066}|\u{200b}|\u{feff}|\u{2028}|\u{fffd}|\u{e000}|é|\
+    e\u{301}|ß|İ|𝔘|٣|👩‍👩‍👧|\r|\n|\t|'|\"|\\|</script><!--|&lt;|%s%n|../../..|$(id)`id`|{{7*7}}";
+
+fn boundary(random: &mut Random) -> &'static str {
+    let all: Vec<&str> = NUMBERS.split(' ').collect();
+    all[random.below(all.len())]
+}
+
+fn hostile(random: &mut Random) -> &'static str {
+    let all: Vec<&str> = HOSTILE.split('|').collect();
+    all[random.below(all.len())]
+}
 
 /// Longest input that repeating makes, bytes.
 const LONGEST: usize = 256 << 10;
@@ -145,7 +95,7 @@ fn is_number(token: &[u8]) -> bool {
 
 fn token(random: &mut Random, bytes: &mut Vec<u8>, donors: &[Vec<u8>]) {
     if bytes.is_empty() {
-        return bytes.extend_from_slice(random.pick(&HOSTILE).as_bytes());
+        return bytes.extend_from_slice(hostile(random).as_bytes());
     }
     let place = any_token(random, bytes);
     let old = bytes[place.clone()].to_vec();
@@ -168,14 +118,10 @@ fn token(random: &mut Random, bytes: &mut Vec<u8>, donors: &[Vec<u8>]) {
         9 => repeat(random, bytes, place),
         10..12 => {
             let other = any_token(random, bytes);
-            if place.end <= other.start {
-                let moved = bytes[other.clone()].to_vec();
-                bytes.splice(other, old);
-                bytes.splice(place, moved);
-            }
+            swap(bytes, place, other);
         }
-        12..14 => drop(bytes.splice(place, random.pick(&NUMBERS).bytes())),
-        _ => drop(bytes.splice(place.start..place.start, random.pick(&HOSTILE).bytes())),
+        12..14 => drop(bytes.splice(place, boundary(random).bytes())),
+        _ => drop(bytes.splice(place.start..place.start, hostile(random).bytes())),
     }
 }
 
@@ -185,7 +131,7 @@ fn number(random: &mut Random, old: &[u8]) -> Vec<u8> {
     match (value, random.below(3)) {
         (Some(value), 0) => value.wrapping_add(1).to_string().into_bytes(),
         (Some(value), 1) => (random.next() % value.saturating_mul(2).max(2)).to_string().into_bytes(),
-        _ => random.pick(&NUMBERS).as_bytes().to_vec(),
+        _ => boundary(random).as_bytes().to_vec(),
     }
 }
 
@@ -216,11 +162,7 @@ fn line(random: &mut Random, bytes: &mut Vec<u8>, donors: &[Vec<u8>]) {
         3..5 => drop(bytes.splice(place.end..place.end, old)),
         5..7 => {
             let other = line_at(bytes, random.below(bytes.len()));
-            if place.end <= other.start {
-                let moved = bytes[other.clone()].to_vec();
-                bytes.splice(other, old);
-                bytes.splice(place, moved);
-            }
+            swap(bytes, place, other);
         }
         7..9 if !donors.is_empty() => {
             let donor = random.pick(donors);
@@ -229,7 +171,133 @@ fn line(random: &mut Random, bytes: &mut Vec<u8>, donors: &[Vec<u8>]) {
         }
         9 if random.percent(30) => bytes.truncate(place.start + random.below(old.len().max(1))),
         10 => repeat(random, bytes, place),
-        _ => drop(bytes.splice(place.end..place.end, [random.pick(&HOSTILE).as_bytes(), b"\n"].concat())),
+        _ => drop(bytes.splice(place.end..place.end, [hostile(random).as_bytes(), b"\n"].concat())),
+    }
+}
+
+/// Swaps two places, of which the second lies behind the first.
+fn swap(bytes: &mut Vec<u8>, first: Range<usize>, second: Range<usize>) {
+    if first.end <= second.start {
+        let (before, moved) = (bytes[first.clone()].to_vec(), bytes[second.clone()].to_vec());
+        bytes.splice(second, before);
+        bytes.splice(first, moved);
+    }
+}
+
+/// Mutates a value in place, `times` times; `donors` give parts.
+pub fn json(random: &mut Random, value: &mut Value, times: usize, donors: &[Value]) {
+    for _ in 0..times {
+        let places = count(value);
+        let mut at = random.below(places);
+        if let Some(place) = place(value, &mut at) {
+            change(random, place, donors);
+        }
+    }
+}
+
+/// Number of values in it, including itself.
+fn count(value: &Value) -> usize {
+    1 + match value {
+        Value::Array(items) => items.iter().map(count).sum(),
+        Value::Object(entries) => entries.values().map(count).sum(),
+        _ => 0,
+    }
+}
+
+/// The value number `at`, in depth-first order.
+fn place<'a>(value: &'a mut Value, at: &mut usize) -> Option<&'a mut Value> {
+    if *at == 0 {
+        return Some(value);
+    }
+    *at -= 1;
+    match value {
+        Value::Array(items) => items.iter_mut().find_map(|item| place(item, at)),
+        Value::Object(entries) => entries.values_mut().find_map(|item| place(item, at)),
+        _ => None,
+    }
+}
+
+fn change(random: &mut Random, value: &mut Value, donors: &[Value]) {
+    match value {
+        Value::Object(entries) if random.percent(85) => change_entries(random, entries, donors),
+        Value::Array(items) if random.percent(85) => change_items(random, items, donors),
+        Value::String(text) if random.percent(70) => change_text(random, text),
+        Value::Number(_) if random.percent(70) => *value = any_number(random),
+        _ => *value = any(random, donors),
+    }
+}
+
+fn change_entries(random: &mut Random, entries: &mut Map<String, Value>, donors: &[Value]) {
+    let keys: Vec<String> = entries.keys().cloned().collect();
+    let key = if keys.is_empty() { String::new() } else { random.pick(&keys).clone() };
+    match random.below(4) {
+        0 => drop(entries.remove(&key)),
+        1 => {
+            let other = if keys.is_empty() { "x".to_owned() } else { random.pick(&keys).clone() };
+            if let Some(moved) = entries.get(&key).cloned() {
+                entries.insert(other, moved);
+            }
+        }
+        2 => {
+            let mut name = key;
+            change_text(random, &mut name);
+            entries.insert(name, any(random, donors));
+        }
+        _ => drop(entries.insert(key, any(random, donors))),
+    }
+}
+
+fn change_items(random: &mut Random, items: &mut Vec<Value>, donors: &[Value]) {
+    let at = random.below(items.len());
+    match (items.get(at).cloned(), random.below(5)) {
+        (Some(_), 0) => drop(items.remove(at)),
+        (Some(item), 1) => items.insert(at, item),
+        (Some(item), 2) => {
+            let times = [3, 30, 300][random.below(3)];
+            items.splice(at..at, std::iter::repeat_n(item, times));
+        }
+        (Some(_), 3) => {
+            let other = random.below(items.len());
+            items.swap(at, other);
+        }
+        _ => items.insert(at, any(random, donors)),
+    }
+}
+
+fn change_text(random: &mut Random, text: &mut String) {
+    let at =
+        (0..=text.len()).filter(|at| text.is_char_boundary(*at)).nth(random.below(text.chars().count() + 1));
+    let at = at.unwrap_or(0);
+    match random.below(7) {
+        0 => text.truncate(at),
+        1 => text.insert_str(at, boundary(random)),
+        2 => text.clear(),
+        3 => *text = text.repeat([2, 40, 2000][random.below(3)].min((64 << 10) / text.len().max(1))),
+        4 => *text = boundary(random).to_owned(),
+        _ => text.insert_str(at, hostile(random)),
+    }
+}
+
+fn any_number(random: &mut Random) -> Value {
+    serde_json::from_str(boundary(random)).unwrap_or_else(|_| Value::from(random.next()))
+}
+
+/// A value of any type, or a part of a donor.
+fn any(random: &mut Random, donors: &[Value]) -> Value {
+    match random.below(10) {
+        0 => Value::Null,
+        1 => Value::Bool(random.percent(50)),
+        2..4 => any_number(random),
+        4 => Value::String(hostile(random).to_owned()),
+        5 => Value::Array(vec![any_number(random)]),
+        6 => Value::Object(Map::new()),
+        7 => (0..[1, 20, 120][random.below(3)]).fold(Value::Null, |inner, _| Value::Array(vec![inner])),
+        _ if !donors.is_empty() => {
+            let mut donor = random.pick(donors).clone();
+            let mut at = random.below(count(&donor));
+            place(&mut donor, &mut at).map_or(Value::Null, |found| found.take())
+        }
+        _ => Value::String("x".to_owned()),
     }
 }
 
@@ -258,5 +326,20 @@ mod tests {
             text(&mut Random::of(2, number), &mut empty, 4, &[Vec::new()]);
             binary(&mut Random::of(3, number), &mut empty, 4);
         }
+    }
+
+    #[test]
+    fn every_place_is_reached_and_mutants_differ() {
+        let whole: Value = serde_json::from_str(r#"{"a": [1, {"b": "c"}], "d": null}"#).unwrap_or_default();
+        assert_eq!(count(&whole), 6);
+        for at in 0..6 {
+            assert!(place(&mut whole.clone(), &mut { at }).is_some(), "{at}");
+        }
+        let mutants = (0..500).map(|number| {
+            let mut mutant = whole.clone();
+            json(&mut Random::of(1, number), &mut mutant, 1, &[]);
+            mutant
+        });
+        assert!(mutants.filter(|mutant| *mutant != whole).count() > 400);
     }
 }

@@ -1,6 +1,9 @@
-//! Random numbers from one seed and one input number: ChaCha8, whose streams never overlap, so that
+//! Random numbers and texts from one seed and one input number: ChaCha8, whose streams never overlap, so that
 //! any input can be made without those before it.
 
+use proptest::strategy::{Strategy, ValueTree};
+use proptest::string::{RegexGeneratorStrategy, string_regex};
+use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
@@ -45,6 +48,30 @@ impl Random {
         }
         times
     }
+
+    /// A text of a grammar.
+    pub fn matching(&mut self, grammar: &Grammar) -> String {
+        let mut seed = [0; 32];
+        self.0.fill_bytes(&mut seed);
+        let random = TestRng::from_seed(RngAlgorithm::ChaCha, &seed);
+        let mut runner = TestRunner::new_with_rng(Config::default(), random);
+        // No filter is set that could refuse a text.
+        grammar.0.new_tree(&mut runner).map(|tree| tree.current()).unwrap_or_default()
+    }
+}
+
+/// The texts of a regular expression, whose alternatives are equally likely (`proptest`).
+#[derive(Debug)]
+pub struct Grammar(RegexGeneratorStrategy<String>);
+
+impl Grammar {
+    /// Reads the expression.
+    ///
+    /// # Errors
+    /// It is not one.
+    pub fn new(expression: &str) -> Result<Self, String> {
+        string_regex(expression).map(Self).map_err(|error| format!("{expression}: {error}"))
+    }
 }
 
 #[cfg(test)]
@@ -52,10 +79,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_input_s_numbers_depend_on_seed_and_number_alone() {
-        let first = |seed, number| Random::of(seed, number).next();
+    fn an_input_s_numbers_and_texts_depend_on_seed_and_number_alone() {
+        let first = |seed, number| {
+            let mut random = Random::of(seed, number);
+            (random.next(), random.matching(&Grammar::new("[a-z]{20}").unwrap()))
+        };
         assert_eq!(first(1, 7), first(1, 7));
-        assert_ne!(first(1, 7), first(1, 8));
+        assert!(first(1, 7).0 != first(1, 8).0 && first(1, 7).1 != first(1, 8).1);
         assert_ne!(first(1, 7), first(2, 7));
     }
 }

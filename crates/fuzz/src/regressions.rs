@@ -2,7 +2,8 @@
 
 use crate::random::Random;
 use crate::run::{judged, limit_memory};
-use crate::targets::{Kind, TARGETS};
+use crate::target::{Kind, Target};
+use crate::targets::TARGETS;
 use std::fs;
 use std::path::Path;
 
@@ -16,7 +17,7 @@ fn inputs_of_repaired_faults_do_no_harm() {
         limit_memory().unwrap_or_else(|why| panic!("{why}"));
         for entry in entries.map_while(Result::ok) {
             let input = fs::read(entry.path()).unwrap_or_else(|error| panic!("{:?}: {error}", entry.path()));
-            let outcome = judged(target.as_mut(), |_| input);
+            let outcome = judged(&mut target, |_| input);
             assert!(outcome.is_ok(), "{:?}: {outcome:?}", entry.path());
             tried += 1;
         }
@@ -44,7 +45,8 @@ fn same_again(step: usize) {
         let make = || (kind.make)().unwrap_or_else(|why| panic!("{}: {why}", kind.name));
         let (one, other) = (make(), make());
         for number in 0..5 {
-            let (a, b) = (one.input(&mut Random::of(3, number)), other.input(&mut Random::of(3, number)));
+            let input = |target: &Target| (target.input)(&mut Random::of(3, number));
+            let (a, b) = (input(&one), input(&other));
             assert!(a == b, "{} {number}", kind.name);
         }
     };

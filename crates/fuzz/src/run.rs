@@ -1,19 +1,20 @@
-//! One target, input after input, in this process, with a judgement of each.
+//! One target, input after input, in a process of its own that its parent (`supervise`) starts, with a judgement of
+//! each.
 //!
-//! Before each input its number is written to a file, so that the parent process knows the input
-//! that it died of. The kernel bounds memory: the limit is the process's memory when the target is
-//! ready plus [`MOST_MEMORY_BYTES`], and an allocation beyond it aborts. Source: `setrlimit(2)`
-//! (`RLIMIT_DATA` counts private writable mappings since Linux 4.7), `proc_pid_status(5)` (`VmData`).
+//! The process writes a line for each event: the number of the input that it begins, so that the parent knows the
+//! one that it died of; how many got past the outermost check; and each finding. The kernel bounds memory: the limit
+//! is the process's memory when the target is ready plus [`MOST_MEMORY_BYTES`], and an allocation beyond it aborts.
+//! A thread ends the process when an input hangs. Source: `setrlimit(2)` (`RLIMIT_DATA` counts private writable
+//! mappings since Linux 4.7), `proc_pid_status(5)` (`VmData`).
 
 use crate::random::Random;
-use crate::targets::{Kind, Target};
+use crate::target::{Judged, Kind, Target};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use rustix::time::{ClockId, clock_gettime};
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write};
-use std::os::unix::fs::FileExt;
+use std::fmt::Display;
+use std::io::Write;
 use std::panic::{self, AssertUnwindSafe};
-use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -21,6 +22,9 @@ use std::time::{Duration, Instant};
 const MOST_MEMORY_BYTES: u64 = 256 << 20;
 /// CPU time of one input.
 const MOST_CPU: Duration = Duration::from_secs(2);
+/// CPU time after which an input is ended, and time after which one is that waits; longer than any takes on a slow
+/// machine.
+const HUNG: [Duration; 2] = [Duration::from_secs(20), Duration::from_secs(60)];
 /// Number of findings that ends a run.
 pub const MOST_FINDINGS: usize = 20;
 
@@ -37,92 +41,90 @@ pub struct Plan {
     pub time: Duration,
 }
 
-/// Files that a run writes.
-#[derive(Debug, Clone)]
-pub struct Places {
-    /// Numbers of this run: see [`Numbers`].
-    pub progress: PathBuf,
-    /// One line a finding: the input's number, a tab, what happened.
-    pub findings: PathBuf,
+/// An event of a run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Event {
+    /// An input is begun; all before it are done.
+    Begun(u64),
+    /// It got past the outermost check.
+    Past,
+    /// It is a finding.
+    Found(String),
+    /// Nothing follows: the number after the last input.
+    Ended(u64),
 }
 
-/// State of a run while it continues.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Numbers {
-    /// The present input; all before it are done.
-    pub at: u64,
-    /// Inputs that got past the outermost check.
-    pub past: u64,
-    /// Time since the target was ready, milliseconds.
-    pub ran_ms: u64,
-}
-
-impl Numbers {
-    fn bytes(self) -> [u8; 24] {
-        let mut bytes = [0; 24];
-        for (place, number) in bytes.chunks_exact_mut(8).zip([self.at, self.past, self.ran_ms]) {
-            place.copy_from_slice(&number.to_ne_bytes());
-        }
-        bytes
+impl Event {
+    /// Writes its line.
+    fn tell(&self) -> Result<(), String> {
+        let line = match self {
+            Self::Begun(number) => format!("begun {number}\n"),
+            Self::Past => "past -\n".to_owned(),
+            Self::Found(what) => format!("found {}\n", what.replace('\n', " ")),
+            Self::Ended(number) => format!("ended {number}\n"),
+        };
+        std::io::stdout().write_all(line.as_bytes()).map_err(|error| format!("cannot report: {error}"))
     }
 
-    /// Reads a run's files; zeros if it is not ready yet.
-    pub fn read(path: &Path) -> Option<Self> {
-        let bytes = fs::read(path).ok()?;
-        let number = |at: usize| Some(u64::from_ne_bytes(bytes.get(8 * at..8 * at + 8)?.try_into().ok()?));
-        Some(Self { at: number(0)?, past: number(1)?, ran_ms: number(2)? })
+    /// Reads its line.
+    pub fn read(line: &str) -> Option<Self> {
+        match line.split_once(' ')? {
+            ("begun", number) => Some(Self::Begun(number.parse().ok()?)),
+            ("past", _) => Some(Self::Past),
+            ("found", what) => Some(Self::Found(what.to_owned())),
+            ("ended", number) => Some(Self::Ended(number.parse().ok()?)),
+            _ => None,
+        }
     }
 }
 
 /// The message of the last panic.
 static SAID: Mutex<String> = Mutex::new(String::new());
+/// Inputs that were begun.
+static BEGUN: AtomicU64 = AtomicU64::new(0);
 
 /// Tries the inputs of a plan; a panic is a finding and does not end it.
 ///
 /// # Errors
 /// The target cannot be made, or nothing can be written.
-pub fn run(kind: &Kind, plan: Plan, places: &Places) -> Result<(), String> {
+pub fn run(kind: &Kind, plan: Plan) -> Result<(), String> {
     let mut target = (kind.make)()?;
+    std::thread::spawn(end_hung);
     limit_memory()?;
     panic::set_hook(Box::new(|what| *SAID.lock().unwrap_or_else(PoisonError::into_inner) = what.to_string()));
-    let failed = |error: io::Error| format!("cannot write the findings: {error}");
-    let progress = File::create(&places.progress).map_err(failed)?;
-    let mut findings = OpenOptions::new().create(true).append(true).open(&places.findings).map_err(failed)?;
-    let (started, mut past, mut found) = (Instant::now(), 0, 0);
+    let (started, mut found) = (Instant::now(), 0);
     for at in plan.from..plan.to {
-        let ran = started.elapsed();
-        let numbers = Numbers { at, past, ran_ms: ran.as_millis() as u64 };
-        progress.write_all_at(&numbers.bytes(), 0).map_err(failed)?;
-        if ran >= plan.time || found >= MOST_FINDINGS {
-            return Ok(());
+        if started.elapsed() >= plan.time || found >= MOST_FINDINGS {
+            return Event::Ended(at).tell();
         }
-        match judged(target.as_mut(), |target| target.input(&mut Random::of(plan.seed, at))) {
-            Ok(true) => past += 1,
+        BEGUN.fetch_add(1, Ordering::Relaxed);
+        Event::Begun(at).tell()?;
+        match judged(&mut target, |target| (target.input)(&mut Random::of(plan.seed, at))) {
+            Ok(true) => Event::Past.tell()?,
             Ok(false) => {}
             Err(why) => {
                 found += 1;
-                writeln!(findings, "{at}\t{}", why.replace(['\n', '\t'], " ")).map_err(failed)?;
+                Event::Found(why).tell()?;
                 // The rest of a panic must not affect the next input.
                 target = (kind.make)()?;
             }
         }
     }
-    let ran_ms = started.elapsed().as_millis() as u64;
-    progress.write_all_at(&Numbers { at: plan.to, past, ran_ms }.bytes(), 0).map_err(failed)
+    Event::Ended(plan.to).tell()
 }
 
 /// Gives a target one input, and returns the fault.
 ///
 /// # Errors
 /// A panic, too much CPU time, or the target's own finding.
-pub fn judged(target: &mut dyn Target, input: impl FnOnce(&dyn Target) -> Vec<u8>) -> Result<bool, String> {
-    let mut before = cpu_time();
+pub fn judged(target: &mut Target, input: impl FnOnce(&Target) -> Vec<u8>) -> Judged {
+    let mut before = cpu_time(ClockId::ThreadCPUTime);
     let judged = panic::catch_unwind(AssertUnwindSafe(|| {
         let input = input(target);
-        before = cpu_time();
-        target.judge(&input)
+        before = cpu_time(ClockId::ThreadCPUTime);
+        (target.judge)(&input)
     }));
-    let took = cpu_time().saturating_sub(before);
+    let took = cpu_time(ClockId::ThreadCPUTime).saturating_sub(before);
     let past = judged
         .unwrap_or_else(|_| Err(format!("panic: {}", SAID.lock().unwrap_or_else(PoisonError::into_inner))))?;
     match took > MOST_CPU {
@@ -131,8 +133,30 @@ pub fn judged(target: &mut dyn Target, input: impl FnOnce(&dyn Target) -> Vec<u8
     }
 }
 
-fn cpu_time() -> Duration {
-    let time = clock_gettime(ClockId::ThreadCPUTime);
+/// Aborts when one input lasts longer than [`HUNG`].
+fn end_hung() {
+    let now = || (BEGUN.load(Ordering::Relaxed), cpu_time(ClockId::ProcessCPUTime), Instant::now());
+    let (mut last, mut cpu, mut since) = now();
+    loop {
+        std::thread::sleep(Duration::from_millis(500));
+        let (begun, used, time) = now();
+        if begun != last {
+            (last, cpu, since) = (begun, used, time);
+        }
+        let hung = |took: Duration, most: Duration, what: &dyn Display| {
+            if took > most {
+                // The parent reads it: the first line before the process dies.
+                eprintln!("no end after {} s{what}", most.as_secs());
+                std::process::abort();
+            }
+        };
+        hung(used.saturating_sub(cpu), HUNG[0], &" of CPU time");
+        hung(time.duration_since(since), HUNG[1], &"");
+    }
+}
+
+fn cpu_time(clock: ClockId) -> Duration {
+    let time = clock_gettime(clock);
     Duration::new(u64::try_from(time.tv_sec).unwrap_or(0), u32::try_from(time.tv_nsec).unwrap_or(0))
 }
 
@@ -141,7 +165,7 @@ fn cpu_time() -> Duration {
 /// # Errors
 /// The kernel does not show its memory, or refuses.
 pub fn limit_memory() -> Result<(), String> {
-    let status = fs::read_to_string("/proc/self/status").map_err(|error| error.to_string())?;
+    let status = std::fs::read_to_string("/proc/self/status").map_err(|error| error.to_string())?;
     let data = status
         .lines()
         .find_map(|line| line.strip_prefix("VmData:")?.split_whitespace().next()?.parse::<u64>().ok());

@@ -1,21 +1,18 @@
 //! Runs targets in separate processes, some at once, and reports their outcome.
 //!
-//! A process that dies or hangs names the input by the number that it wrote before; it is restarted
-//! after that one.
+//! A process that dies or hangs has named its input before; it is started again after that one.
 
 use crate::random::Random;
-use crate::run::{MOST_FINDINGS, Numbers, Places, Plan};
-use crate::targets::Kind;
-use std::fs::{self, File};
+use crate::run::{Event, MOST_FINDINGS, Plan};
+use crate::target::{Kind, write};
+use std::fs;
+use std::io::{BufRead, BufReader, Read};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::Mutex;
+use std::process::{Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::{Duration, Instant};
-
-/// Longer than any input takes on a slow machine.
-const HUNG: Duration = Duration::from_secs(60);
+use std::sync::{Mutex, PoisonError};
+use std::time::Instant;
 
 /// A faulty input.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -80,7 +77,7 @@ pub fn all(
     let worker = || {
         while let Some(kind) = kinds.get(next.fetch_add(1, Ordering::Relaxed)) {
             let report = one(kind, plan, folder);
-            let mut outcome = outcome.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+            let mut outcome = outcome.lock().unwrap_or_else(PoisonError::into_inner);
             match report {
                 Ok(report) => {
                     done(kind, &report);
@@ -91,89 +88,74 @@ pub fn all(
         }
     };
     std::thread::scope(|scope| (0..jobs).for_each(|_| drop(scope.spawn(worker))));
-    outcome.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner)
+    outcome.into_inner().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn one(kind: &Kind, plan: Plan, folder: &Path) -> Result<Report, String> {
-    let at = |name: &str| folder.join(format!("{}.{name}", kind.name));
-    let (places, errors) = (Places { progress: at("progress"), findings: at("findings") }, at("stderr"));
-    let (mut report, mut left) = (Report::default(), plan);
-    let _ = fs::remove_file(&places.findings);
-    loop {
-        let _ = fs::remove_file(&places.progress);
-        let child = start(kind, left, &places, &errors)?;
-        let ended = watched(child, &places.progress)?;
-        let said = fs::read_to_string(&errors).unwrap_or_default();
-        let Some(numbers) = Numbers::read(&places.progress) else {
-            return Err(format!("it was not ready: {}", said.trim()));
-        };
-        report.inputs += numbers.at - left.from;
-        report.past += numbers.past;
-        report.ran_s += numbers.ran_ms as f64 / 1000.0;
-        if ended.as_ref().is_some_and(ExitStatus::success) {
-            break;
-        }
-        report.inputs += 1;
-        report.add(numbers.at, &death(ended, &said));
-        left.from = numbers.at + 1;
-        left.time = left.time.saturating_sub(Duration::from_millis(numbers.ran_ms));
-        if report.findings.len() >= MOST_FINDINGS || left.time.is_zero() || left.from >= left.to {
-            break;
-        }
-    }
-    let found = fs::read_to_string(&places.findings).unwrap_or_default();
-    for (number, what) in found.lines().filter_map(|line| line.split_once('\t')) {
-        report.add(number.parse().unwrap_or_default(), what);
-    }
-    for path in [places.progress, places.findings, errors] {
-        let _ = fs::remove_file(path);
+fn one(kind: &Kind, mut plan: Plan, folder: &Path) -> Result<Report, String> {
+    let mut report = Report::default();
+    while plan.from < plan.to && report.findings.len() < MOST_FINDINGS && !plan.time.is_zero() {
+        plan = process(kind, plan, &mut report)?;
     }
     keep(kind, plan.seed, &report, folder)?;
     Ok(report)
 }
 
-fn start(kind: &Kind, plan: Plan, places: &Places, errors: &Path) -> Result<Child, String> {
+/// Runs a process to its end and adds what it says; what is left of the plan.
+fn process(kind: &Kind, plan: Plan, report: &mut Report) -> Result<Plan, String> {
     let program = std::env::current_exe().map_err(|error| error.to_string())?;
-    let errors = File::create(errors).map_err(|error| format!("{}: {error}", errors.display()))?;
+    let numbers =
+        [plan.seed, plan.from, plan.to, plan.time.as_millis() as u64].map(|number| number.to_string());
     let started = Command::new(program)
-        .args(["--inside", kind.name, "--seed", &plan.seed.to_string(), "--from", &plan.from.to_string()])
-        .args(["--to", &plan.to.to_string(), "--milliseconds", &plan.time.as_millis().to_string()])
-        .arg(&places.progress)
-        .arg(&places.findings)
+        .args(["--inside", kind.name])
+        .args(numbers)
         .env("RUST_BACKTRACE", "0")
         .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(errors)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
         .spawn();
-    started.map_err(|error| format!("cannot be started: {error}"))
-}
-
-/// Waits for the end of a process, and ends a hanging one; `None` for that.
-fn watched(mut child: Child, progress: &Path) -> Result<Option<ExitStatus>, String> {
-    let (mut last, mut since) = (None, Instant::now());
-    loop {
-        if let Some(status) = child.try_wait().map_err(|error| error.to_string())? {
-            return Ok(Some(status));
+    let failed = |error: std::io::Error| format!("its process: {error}");
+    let mut child = started.map_err(failed)?;
+    let stderr = child.stderr.take();
+    let errors = std::thread::spawn(move || {
+        let mut said = String::new();
+        // What was read before an error is what it said.
+        let _ = stderr.map(|mut from| from.read_to_string(&mut said));
+        said
+    });
+    let (mut begun, mut ended, mut since) = (None, false, Instant::now());
+    for line in child.stdout.take().into_iter().flat_map(|from| BufReader::new(from).lines()) {
+        match Event::read(&line.map_err(failed)?) {
+            Some(Event::Begun(number)) => {
+                if begun.replace(number).is_none() {
+                    since = Instant::now();
+                }
+                report.inputs += 1;
+            }
+            Some(Event::Past) => report.past += 1,
+            Some(Event::Found(what)) => report.add(begun.unwrap_or_default(), &what),
+            Some(Event::Ended(_)) => ended = true,
+            None => {}
         }
-        let numbers = Numbers::read(progress);
-        if numbers != last {
-            (last, since) = (numbers, Instant::now());
-        } else if since.elapsed() > HUNG {
-            child.kill().and_then(|()| child.wait()).map_err(|error| error.to_string())?;
-            return Ok(None);
+    }
+    let status = child.wait().map_err(failed)?;
+    let said = errors.join().unwrap_or_default();
+    let ran = since.elapsed();
+    report.ran_s += ran.as_secs_f64();
+    match (begun, ended) {
+        (_, true) => Ok(Plan { from: plan.to, ..plan }),
+        (None, false) => Err(format!("it was not ready: {}", said.trim())),
+        (Some(number), false) => {
+            report.add(number, &death(status, &said));
+            Ok(Plan { from: number + 1, time: plan.time.saturating_sub(ran), ..plan })
         }
-        std::thread::sleep(Duration::from_millis(50));
     }
 }
 
-fn death(ended: Option<ExitStatus>, said: &str) -> String {
+fn death(status: ExitStatus, said: &str) -> String {
     let last = said.trim().lines().next().unwrap_or_default();
-    match ended {
-        None => format!("no end after {} s", HUNG.as_secs()),
-        Some(status) => match status.signal() {
-            Some(signal) => format!("killed by signal {signal}: {last}"),
-            None => format!("{status}: {last}"),
-        },
+    match status.signal() {
+        Some(signal) => format!("killed by signal {signal}: {last}"),
+        None => format!("{status}: {last}"),
     }
 }
 
@@ -188,12 +170,10 @@ fn keep(kind: &Kind, seed: u64, report: &Report, folder: &Path) -> Result<(), St
         return Ok(());
     }
     let target = (kind.make)()?;
-    for finding in &report.findings {
-        let path = input_file(folder, kind, seed, finding.number);
-        let written = fs::write(&path, target.input(&mut Random::of(seed, finding.number)));
-        written.map_err(|error| format!("{}: {error}", path.display()))?;
-    }
-    Ok(())
+    report.findings.iter().try_for_each(|finding| {
+        let input = (target.input)(&mut Random::of(seed, finding.number));
+        write(&input_file(folder, kind, seed, finding.number), &input)
+    })
 }
 
 #[cfg(test)]

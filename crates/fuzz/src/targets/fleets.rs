@@ -1,11 +1,10 @@
 //! Fleets: fleet.toml and plan.json up to the files and commands of an engine, and what machines return:
 //! records, journals and lists of running cells.
 
-use super::{Target, hold, space};
+use crate::mutate;
 use crate::random::Random;
-use crate::{json, mutate};
-use serde_json::{Value, json};
-use std::fs;
+use crate::target::{Judged, Target, hold, parts, plain, space, write};
+use serde_json::Value;
 use std::path::{Component, Path};
 use tempfile::TempDir;
 use threadwise_fleet::engine::{FleetEngine, GeneratedFile, Place};
@@ -16,29 +15,12 @@ use threadwise_fleet::journal;
 use threadwise_fleet::plan::{Plan, PlannedStudy, sha256};
 use threadwise_fleet::standing::Standing;
 use threadwise_fleet::state::State;
-use threadwise_machine::text::is_deceptive;
 
-const HEAD: &str = "version = 1\nstudy = \"placement\"\nrepeats = 2\nbudget = \"1m\"\n";
-/// A fleet for each engine, after [`HEAD`].
-const FLEETS: [&str; 3] = [
-    "engine = \"slurm\"\napart = \"90s\"\n[engine_options]\nlicenses = \"host:1\"\n[[kind]]\nname = \"a\"\n\
-     nodes = [\"n1\", \"n2\"]\nprice = { amount = 0.357, currency = \"USD\", date = \"2026-01-15\", source = \"list\" }\n\
-     study_engine_options = { \"ratio.x\" = 1.5 }\n[[kind]]\nname = \"b\"\nmachines = 3\n\
-     selector = { constraint = \"b\", partition = \"p\" }\n",
-    "engine = \"ansible\"\nboots = \"require\"\n[engine_options]\nforks = 1\nbecome = true\n\
-     inventory = [\"/a b\", \"h1,\"]\nextra-vars = { x = \"y z\" }\n[run]\nno_probe = true\n[[kind]]\nname = \"a\"\n\
-     nodes = [\"n1\", \"n2.example\"]\n",
-    "engine = \"kubernetes\"\nmeasures = \"share\"\n[engine_options]\nnamespace = \"bench\"\n\
-     image = \"reg.example/threadwise@sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef\"\n\
-     cpu = 4\nmemory = \"28Gi\"\nclaim = \"results\"\nsub_path = \"a/b\"\n\
-     tolerations = [{ key = \"bench\", operator = \"Exists\", effect = \"NoSchedule\" }]\n[[kind]]\nname = \"a\"\n\
-     machines = 2\nselector = { \"node.kubernetes.io/instance-type\" = \"m7i.2xlarge\" }\n",
-];
-
-/// A shown text has no deceptive character. (Errors may: they are escaped where they are printed.)
-fn is_plain(what: &str, text: &str) -> Result<(), String> {
-    hold(!text.chars().any(is_deceptive), || format!("{what} that deceives: {text:?}"))
-}
+/// A fleet.toml for each engine, then what machines return.
+const CORPUS: &str = include_str!("../../corpus/fleets.txt");
+const ENGINES: usize = 3;
+/// The hash of a plan, in full or in names.
+const PLAN: &str = "@PLAN@";
 
 fn planned(text: &str) -> Result<Plan, String> {
     let file = FleetFile::parse(text, "fleet.toml", &engines::names()).map_err(|error| error.to_string())?;
@@ -46,21 +28,48 @@ fn planned(text: &str) -> Result<Plan, String> {
     Ok(Plan::new(&file, study, &sha256(b"binary"), "0.1.0", 7))
 }
 
-/// The plans of [`FLEETS`].
-fn plans() -> Result<Vec<Plan>, String> {
-    FLEETS.iter().map(|fleet| planned(&format!("{HEAD}{fleet}"))).collect()
+/// The fleets.
+fn fleets() -> Vec<&'static str> {
+    parts(CORPUS).map(|(_, text)| text).take(ENGINES).collect()
 }
 
-struct Plans {
-    texts: Vec<Value>,
+/// Their plans.
+fn plans() -> Result<Vec<Plan>, String> {
+    fleets().into_iter().map(planned).collect()
 }
 
 /// The target of plans.
-pub fn plan() -> Result<Box<dyn Target>, String> {
+pub fn plan() -> Result<Target, String> {
     let text = |plan: &Plan| plan.text().map_err(|error| error.to_string());
     let value = |text: String| serde_json::from_str(&text).map_err(|error| error.to_string());
-    let texts = plans()?.iter().map(|plan| text(plan).and_then(value)).collect::<Result<_, _>>()?;
-    Ok(Box::new(Plans { texts }))
+    let texts: Vec<Value> =
+        plans()?.iter().map(|plan| text(plan).and_then(value)).collect::<Result<_, _>>()?;
+    let fleets: Vec<Vec<u8>> = fleets().into_iter().map(|fleet| fleet.as_bytes().to_vec()).collect();
+    let input = move |random: &mut Random| {
+        let times = random.times(4);
+        if random.percent(50) {
+            let mut whole = random.pick(&texts).clone();
+            mutate::json(random, &mut whole, times, &texts);
+            return format!("P{whole}").into_bytes();
+        }
+        let mut bytes = random.pick(&fleets).clone();
+        mutate::text(random, &mut bytes, times, &fleets);
+        [b"T", bytes.as_slice()].concat()
+    };
+    Ok(Target::new(input, |input| {
+        let Ok(text) = std::str::from_utf8(input) else { return Ok(false) };
+        let found = match text.split_at_checked(1) {
+            Some(("T", text)) => planned(text),
+            Some(("P", text)) => Plan::parse(text, Path::new("plan.json"))
+                .map(|(plan, _)| plan)
+                .map_err(|error| error.to_string()),
+            _ => return Ok(false),
+        };
+        match found {
+            Ok(plan) => judge_plan(&plan).map(|()| true),
+            Err(error) => Ok(!error.contains("not a plan of a fleet")),
+        }
+    }))
 }
 
 /// A file below the fleet's folder, and not among the results.
@@ -85,98 +94,34 @@ fn judge_plan(plan: &Plan) -> Result<(), String> {
     let mut files = engine.files(plan, &place).map_err(made)?;
     for batch in engine.batches(plan, &place, &plan.order, 1).map_err(made)? {
         hold(!batch.cells.is_empty(), || format!("an empty batch: {}", batch.label))?;
-        is_plain("a command", &batch.start.shown())?;
+        plain("a command", &batch.start.shown())?;
         files.extend(batch.files);
     }
     let outside = files.iter().find(|file| !is_inside(file));
     outside.map_or(Ok(()), |file| Err(format!("a file outside of the folder: {:?}", file.path)))
 }
 
-impl Target for Plans {
-    fn input(&self, random: &mut Random) -> Vec<u8> {
-        let times = random.times(4);
-        if random.percent(50) {
-            let mut whole = random.pick(&self.texts).clone();
-            json::mutate(random, &mut whole, times, &self.texts);
-            return format!("P{whole}").into_bytes();
-        }
-        let mut bytes = format!("{HEAD}{}", random.pick(&FLEETS)).into_bytes();
-        let donors: Vec<Vec<u8>> = FLEETS.iter().map(|fleet| fleet.as_bytes().to_vec()).collect();
-        mutate::text(random, &mut bytes, times, &donors);
-        [b"T", bytes.as_slice()].concat()
-    }
-
-    fn judge(&mut self, input: &[u8]) -> Result<bool, String> {
-        let Ok(text) = std::str::from_utf8(input) else { return Ok(false) };
-        let found = match text.split_at_checked(1) {
-            Some(("T", text)) => planned(text),
-            Some(("P", text)) => Plan::parse(text, Path::new("plan.json"))
-                .map(|(plan, _)| plan)
-                .map_err(|error| error.to_string()),
-            _ => return Ok(false),
-        };
-        match found {
-            Ok(plan) => judge_plan(&plan).map(|()| true),
-            Err(error) => Ok(!error.contains("not a plan of a fleet")),
-        }
-    }
-}
-
 struct Returns {
     space: TempDir,
     plans: Vec<Plan>,
     hash: String,
+    /// By the letter that such an input begins with: K for Kubernetes, S for Slurm, R and J for record and journal.
+    texts: Vec<(u8, String)>,
 }
 
 /// The target of returned files.
-pub fn returned() -> Result<Box<dyn Target>, String> {
-    Ok(Box::new(Returns { space: space()?, plans: plans()?, hash: sha256(b"plan") }))
-}
-
-fn record(hash: &str) -> Value {
-    json!({
-        "version": 1, "plan": hash, "cell": "n1.1", "kind": "a", "program": "0.1.0", "machine_hash": "0f",
-        "boot_id": "b", "node": "n1", "machine_type": null, "kernel": "6.1.0", "microcode": null, "job": "7_1",
-        "started_utc": "2026-01-01T00:00:00Z", "ended_utc": "2026-01-01T00:05:00Z", "online_cpus": "0-3",
-        "allowed_cpus": "0-3", "exclusivity": ["scontrol: OverSubscribe=NO"], "outcome": "failed",
-        "reason": "no space", "notes": [], "earlier": [
-            {"started_utc": "2025-12-31T00:00:00Z", "node": "n1", "job": "6_1", "how": "stopped"}
-        ],
-    })
-}
-
-fn queue(plan: &Plan) -> String {
-    let name =
-        |machine: &str| format!("tw-{}-{machine}", &sha256(plan.text().unwrap_or_default().as_bytes())[..10]);
-    let line = |machine: &str, rest: &str| format!("{}|{rest}\n", name(machine));
-    [
-        line("n1", "1|4711|RUNNING|None"),
-        line("n2", "2|4712|PENDING|Licenses"),
-        line("b-1", "1|4713|COMPLETED|None"),
-    ]
-    .concat()
-}
-
-fn cluster() -> Value {
-    json!({"kind": "List", "items": [
-        {
-            "kind": "Job", "metadata": {
-                "name": "tw-1-a-1-1",
-                "annotations": {"threadwise-machine": "a-1", "threadwise-repeats": "1 2"},
-            },
-            "spec": {"completions": 2, "suspend": false}, "status": {"active": 1, "failedIndexes": "0"},
-        },
-        {
-            "kind": "Pod", "metadata": {
-                "name": "tw-1-a-1-1-1-x7k2p",
-                "annotations": {"batch.kubernetes.io/job-completion-index": "1"},
-                "labels": {"batch.kubernetes.io/job-name": "tw-1-a-1-1"},
-            },
-            "status": {"phase": "Running", "containerStatuses": [
-                {"name": "cell", "state": {"terminated": {"exitCode": 1, "message": "failed\n"}}}
-            ]},
-        },
-    ]})
+pub fn returned() -> Result<Target, String> {
+    let (plans, hash) = (plans()?, sha256(b"plan"));
+    let of_plan = sha256(plans[0].text().map_err(|error| error.to_string())?.as_bytes());
+    let named = |(name, text): (&str, &str)| match name {
+        "cluster" => Some((b'K', text.to_owned())),
+        "queue" => Some((b'S', text.replace(PLAN, &of_plan[..10]))),
+        "record" => Some((b'R', text.replace(PLAN, &hash))),
+        "journal" => Some((b'J', text.to_owned())),
+        _ => None,
+    };
+    let texts = parts(CORPUS).filter_map(named).collect();
+    Ok(Target::with(Returns { space: space()?, plans, hash, texts }, Returns::input, Returns::judge))
 }
 
 impl Returns {
@@ -191,56 +136,45 @@ impl Returns {
         let states = seen.iter().map(|seen| (seen.cell.clone(), State::Seen(seen.clone()))).collect();
         let text = Standing { states, unknown: None }.json(plan);
         let lines = text.replace('\n', "");
-        is_plain("a status", &lines).map(|()| !seen.is_empty())
+        plain("a status", &lines).map(|()| !seen.is_empty())
     }
 
     fn cell(&self, text: &[u8]) -> Result<bool, String> {
-        let (folder, failed) = (self.space.path(), |error: std::io::Error| error.to_string());
-        fs::write(folder.join("cell.json"), text).map_err(failed)?;
-        fs::write(folder.join("exit"), "1\n").map_err(failed)?;
+        let folder = self.space.path();
+        write(&folder.join("cell.json"), text)?;
+        write(&folder.join("exit"), b"1\n")?;
         let cell = "n1.1".parse()?;
         let Ok((record, _)) = read_cell(folder, &cell, &self.hash) else { return Ok(false) };
         let states = vec![(cell, State::Ended(Box::new(record), 1))];
         let text = Standing { states, unknown: None }.json(&self.plans[0]).replace('\n', "");
-        is_plain("a status", &text).map(|()| true)
+        plain("a status", &text).map(|()| true)
     }
 
     fn journal(&self, text: &[u8]) -> Result<bool, String> {
         let folder = self.space.path();
-        fs::write(folder.join("submitted.jsonl"), text).map_err(|error| error.to_string())?;
+        write(&folder.join("submitted.jsonl"), text)?;
         let Ok(entries) = journal::read(folder) else { return Ok(false) };
         let cells: usize = entries.iter().map(|entry| entry.cells.len()).sum();
         let last = journal::last_of(&entries).len();
         hold(last <= cells, || format!("{last} cells of {cells}"))?;
         Ok(!entries.is_empty())
     }
-}
 
-const JOURNAL: &str = "{\"attempt\":1,\"utc\":\"2026-01-01T00:00:00Z\",\"cells\":[\"n1.1\"],\"event\":\"submitting\"}\n\
-    {\"attempt\":1,\"utc\":\"2026-01-01T00:00:01Z\",\"cells\":[\"n1.1\",\"n2.1\"],\"event\":{\"submitted\":{\"job\":\"7\"}}}\n\
-    {\"attempt\":2,\"utc\":\"2026-01-02T00:00:00Z\",\"cells\":[\"n2.1\"],\"event\":{\"not-submitted\":{\"why\":\"no\"}}}\n";
-
-impl Target for Returns {
     fn input(&self, random: &mut Random) -> Vec<u8> {
         let times = random.times(4);
-        let mark = *random.pick(b"RKSJ");
-        let bytes = match mark {
-            b'R' | b'K' => {
-                let mut whole = if mark == b'R' { record(&self.hash) } else { cluster() };
-                json::mutate(random, &mut whole, times, &[]);
-                whole.to_string().into_bytes()
+        let (mark, text) = random.pick(&self.texts);
+        let mut bytes = text.clone().into_bytes();
+        match serde_json::from_str(text) {
+            Ok(mut whole) => {
+                mutate::json(random, &mut whole, times, &[]);
+                bytes = whole.to_string().into_bytes();
             }
-            _ => {
-                let text = if mark == b'S' { queue(&self.plans[0]) } else { JOURNAL.to_owned() };
-                let mut bytes = text.into_bytes();
-                mutate::text(random, &mut bytes, times, &[]);
-                bytes
-            }
-        };
-        [&[mark], bytes.as_slice()].concat()
+            Err(_) => mutate::text(random, &mut bytes, times, &[]),
+        }
+        [&[*mark], bytes.as_slice()].concat()
     }
 
-    fn judge(&mut self, input: &[u8]) -> Result<bool, String> {
+    fn judge(&self, input: &[u8]) -> Judged {
         let Some((mark, rest)) = input.split_first() else { return Ok(false) };
         let engine = |name: &str| engines::find(name).ok_or("no such engine");
         match mark {

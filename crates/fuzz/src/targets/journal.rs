@@ -1,23 +1,76 @@
 //! The journal of masks (`process::journal`): read to restore, read to extend, and found in a state
-//! folder under any name.
+//! folder under any name; and what both journals of this project have in common.
 //!
 //! Every line names a boot that never was, so that no mutant can mean a thread. A
 //! name may have this boot, since otherwise the file would not be read; its process has a number
 //! that no process gets (`proc_sys_kernel(5)`: `pid_max` is 2^22 at most).
 
-use super::{Target, hold, space};
 use crate::mutate;
 use crate::random::Random;
+use crate::target::{Judged, Target, changed, first_line, hold, one_line, space};
 use std::fs;
-use std::io::{self, Write};
+use std::io::Write;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tempfile::TempDir;
-use threadwise_process::journal::{self, Journal, close, left, put_left_back, restore};
+use threadwise_process::journal::{Here, Journal, close, left, new_path, put_left_back, restore};
 
-/// In a name: this boot and this PID namespace, which differ from machine to machine.
-const HERE: &str = "@HERE@";
+/// This boot and this PID namespace, which differ from machine to machine.
+pub const HERE: &str = "@HERE@";
+/// More than any process has.
+pub const NO_PID: usize = (1 << 22) + 1;
+
+/// A journal's name, usually one under which a killed process of this boot left it: here in `here` percent of the
+/// cases, changed in `percent` ones. After the first line end are its lines.
+pub fn named(random: &mut Random, kind: &str, here: usize, percent: usize, lines: &[u8]) -> Vec<u8> {
+    let here = if random.percent(here) { HERE } else { "0-fuzz-0.4026531836" };
+    let name = format!("{kind}.{here}.{NO_PID}.{}.00c0ffee00c0ffee", random.below(1 << 20));
+    let mut bytes = name.into_bytes();
+    if random.percent(percent) {
+        mutate::text(random, &mut bytes, 1, &[]);
+        bytes.retain(|byte| !matches!(byte, b'\n' | b'/' | 0));
+        bytes = String::from_utf8_lossy(&bytes).chars().take(60).collect::<String>().into_bytes();
+    }
+    [bytes.as_slice(), b"\n", lines].concat()
+}
+
+/// Whether a folder may have a file of this name.
+pub fn is_name(name: &str) -> bool {
+    !name.is_empty() && !matches!(name, "." | "..") && !name.contains(['/', '\0']) && name.len() <= 255
+}
+
+/// A state folder, which the journal trusts.
+pub fn state(space: &TempDir) -> Result<PathBuf, String> {
+    let path = space.path().join("state");
+    fs::DirBuilder::new().mode(0o700).create(&path).map_err(|error| error.to_string())?;
+    Ok(path)
+}
+
+/// Writes a new file that the journal trusts.
+pub fn put(path: &Path, bytes: &[u8]) -> Result<(), String> {
+    let _ = fs::remove_file(path);
+    let file = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
+    file.and_then(|mut file| file.write_all(bytes)).map_err(|error| format!("{}: {error}", path.display()))
+}
+
+/// The values of placeholders in a text, in one pass: a mutant may have thousands.
+pub fn replaced(text: &[u8], words: &[(&str, &str)]) -> Vec<u8> {
+    let (mut bytes, mut rest) = (Vec::with_capacity(text.len()), text);
+    while let Some((first, others)) = rest.split_first() {
+        match words.iter().find(|(word, _)| rest.starts_with(word.as_bytes())) {
+            Some((word, value)) => {
+                bytes.extend(value.bytes());
+                rest = &rest[word.len()..];
+            }
+            None => {
+                bytes.push(*first);
+                rest = others;
+            }
+        }
+    }
+    bytes
+}
 
 struct Journals {
     space: TempDir,
@@ -26,21 +79,21 @@ struct Journals {
 }
 
 /// The target.
-pub fn make() -> Result<Box<dyn Target>, String> {
-    let space = space()?;
-    let path = journal::new_path()?;
-    let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    // A part that the kernel does not show is `-`, which a mutant may have too.
-    let [_, boot, pid_namespace, ..] = name.split('.').collect::<Vec<_>>()[..] else {
-        return Err(format!("{name} names no owner"));
-    };
-    hold(boot.len() == 36, || format!("'{boot}' is not an id of this boot"))?;
-    let here = format!("{boot}.{pid_namespace}");
-    fs::DirBuilder::new()
-        .mode(0o700)
-        .create(space.path().join("state"))
-        .map_err(|error| error.to_string())?;
-    Ok(Box::new(Journals { space, here }))
+pub fn make() -> Result<Target, String> {
+    let (space, here) = (space()?, Here::now());
+    hold(here.is_known(), || "this boot has no id".to_owned())?;
+    state(&space)?;
+    let here = format!("{}.{}", here.boot, here.pid_namespace);
+    let (path, start) = (new_path()?, format!("masks.{here}."));
+    let is_named = path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(&start));
+    hold(is_named, || format!("{} does not begin with {start}", path.display()))?;
+    Ok(Target::with(Journals { space, here }, |_, random| input(random), Journals::judge))
+}
+
+fn input(random: &mut Random) -> Vec<u8> {
+    let lines = |random: &mut Random| (0..1 + random.below(8)).map(|_| line(random)).collect();
+    let lines = changed(random, 85, 4, lines);
+    named(random, "masks", 75, 30, &lines)
 }
 
 fn line(random: &mut Random) -> String {
@@ -53,37 +106,18 @@ fn line(random: &mut Random) -> String {
             let group = random.pick(&["-", "/sys/fs/cgroup/system.slice/postgresql.service"]);
             format!("server {boot} 4026531836 {pid} {start} 0-7 {mask} {group}\n")
         }
-        _ => format!("owner {boot} 4026531836 {} {start}\n", (1 << 22) + pid),
+        _ => format!("owner {boot} 4026531836 {} {start}\n", NO_PID + pid),
     }
-}
-
-/// A file's name, usually one under which a killed study of this boot left its journal.
-fn name(random: &mut Random) -> String {
-    let here = if random.percent(75) { HERE } else { "0-fuzz-0.4026531836" };
-    let name = format!("masks.{here}.{}.{}.00c0ffee00c0ffee", (1 << 22) + 1, random.below(1 << 20));
-    if random.percent(70) {
-        return name;
-    }
-    let mut bytes = name.into_bytes();
-    mutate::text(random, &mut bytes, 1, &[]);
-    bytes.retain(|byte| !matches!(byte, b'\n' | b'/' | 0));
-    String::from_utf8_lossy(&bytes).chars().take(60).collect()
-}
-
-/// Writes a new file that the journal trusts.
-fn put(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let _ = fs::remove_file(path);
-    fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?.write_all(bytes)
 }
 
 impl Journals {
     /// As the journal's own study, and as a worker that extends it.
     fn judge_own(&self, input: &[u8]) -> Result<bool, String> {
         let path = self.space.path().join("journal");
-        put(&path, input).map_err(|error| error.to_string())?;
+        put(&path, input)?;
         let restored = restore(&path).map_err(|error| format!("a trusted journal is refused: {error}"))?;
         hold(restored.put_back == 0, || format!("{} threads were given a mask", restored.put_back))?;
-        restored.failed.iter().try_for_each(|why| is_one_line(why))?;
+        restored.failed.iter().try_for_each(|why| one_line(why))?;
         let (pid, whole) =
             (std::process::id(), input.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1));
         let journal = Journal::open(&path).map_err(|error| error.to_string())?;
@@ -102,19 +136,18 @@ impl Journals {
     /// As the next command, which searches the state folder.
     fn judge_left(&self, name: &str, input: &[u8]) -> Result<(), String> {
         let folder = self.space.path().join("state");
-        let is_name = !name.is_empty() && !matches!(name, "." | "..") && !name.contains(['/', '\0']);
-        if !is_name || name.len() > 255 {
+        if !is_name(name) {
             return Ok(());
         }
         let path = folder.join(name);
-        put(&path, input).map_err(|error| error.to_string())?;
+        put(&path, input)?;
         let is_same = || fs::read(&path).is_ok_and(|after| after == input);
         let found = left(&folder).map_err(|error| format!("the folder is refused: {error}"))?;
         hold(found.is_empty(), || format!("{found} are taken for bound"))?;
         hold(is_same(), || "reading changed the journal".to_owned())?;
         let done = put_left_back(&folder).map_err(|error| format!("the folder is refused: {error}"))?;
         hold(done.bound.is_empty(), || format!("{} were given a mask", done.bound))?;
-        done.failed.iter().try_for_each(|why| is_one_line(why))?;
+        done.failed.iter().try_for_each(|why| one_line(why))?;
         hold(is_same() || done.failed.is_empty() && !path.exists(), || {
             format!("a journal with lines that failed is gone: {:?}", done.failed)
         })?;
@@ -125,29 +158,11 @@ impl Journals {
         let _ = fs::remove_file(&path);
         Ok(())
     }
-}
 
-fn is_one_line(text: &str) -> Result<(), String> {
-    hold(!text.is_empty() && !text.contains('\n'), || format!("an error that is not one line: {text:?}"))
-}
-
-impl Target for Journals {
-    /// A name, and after the first line end the lines.
-    fn input(&self, random: &mut Random) -> Vec<u8> {
-        let lines: Vec<String> = (0..1 + random.below(8)).map(|_| line(random)).collect();
-        let mut bytes = lines.concat().into_bytes();
-        if random.percent(85) {
-            let (times, donor) = (random.times(4), line(random).into_bytes());
-            mutate::text(random, &mut bytes, times, &[donor]);
-        }
-        [name(random).as_bytes(), b"\n", &bytes].concat()
-    }
-
-    fn judge(&mut self, input: &[u8]) -> Result<bool, String> {
-        let at = input.iter().position(|byte| *byte == b'\n').unwrap_or(input.len());
-        let lines = input.get(at + 1..).unwrap_or_default();
-        let name = String::from_utf8_lossy(&input[..at]).replace(HERE, &self.here);
-        self.judge_left(&name, lines)?;
+    fn judge(&self, input: &[u8]) -> Judged {
+        let (name, lines) = first_line(input);
+        let name = replaced(name, &[(HERE, &self.here)]);
+        self.judge_left(&String::from_utf8_lossy(&name), lines)?;
         self.judge_own(lines)
     }
 }

@@ -1,6 +1,5 @@
 //! The targets' machines: the small ones that the tests of `machine` write as trees.
 
-use std::path::Path;
 use threadwise_machine::Topology;
 
 // Shared machines for tests and fuzzing.
@@ -22,10 +21,7 @@ pub fn all() -> Vec<Machine> {
 /// One of them cannot be read.
 pub fn topologies() -> Result<Vec<Topology>, String> {
     let wanted = ["server", "container", "hybrid", "power 4", "bare_cpuinfo", "memory_only"];
-    let chosen = all().into_iter().filter(|(name, _)| wanted.contains(name));
-    chosen.map(|(name, root)| read(root.path()).map_err(|error| format!("{name}: {error}"))).collect()
-}
-
-fn read(root: &Path) -> Result<Topology, String> {
-    Topology::read(root, None).map_err(|error| error.to_string())
+    let read =
+        |(name, root): Machine| Topology::read(root.path(), None).map_err(|error| format!("{name}: {error}"));
+    all().into_iter().filter(|(name, _)| wanted.contains(name)).map(read).collect()
 }

@@ -12,57 +12,34 @@ mod results;
 mod smt_journal;
 mod studies;
 mod sweeps;
-mod target;
 mod tool_output;
 mod transactions;
+mod tree;
 mod trees;
 
-pub use target::Target;
-use target::{hold, space};
+use crate::target::{Kind, Target};
 
-/// A target by its name.
-pub struct Kind {
-    /// Its name.
-    pub name: &'static str,
-    /// What it reads.
-    pub about: &'static str,
-    /// Prepares it.
-    pub make: fn() -> Result<Box<dyn Target>, String>,
+const fn kind(name: &'static str, about: &'static str, make: fn() -> Result<Target, String>) -> Kind {
+    Kind { name, about, make }
 }
 
 /// All targets.
 pub const TARGETS: [Kind; 17] = [
-    Kind { name: "result-file", about: "a result file, up to every form of report", make: results::make },
-    Kind {
-        name: "study-definition",
-        about: "TOML, resolved and planned on several machines",
-        make: studies::make,
-    },
-    Kind { name: "sysfs", about: "topology, drawings and placements of a sysfs tree", make: trees::sysfs },
-    Kind { name: "proc", about: "doctor and samplers on a tree of /proc and /sys", make: trees::proc },
-    Kind { name: "worker-message", about: "lines of the worker protocol", make: messages::make },
-    Kind { name: "mask-journal", about: "the journal of changed masks", make: journal::make },
-    Kind {
-        name: "smt-journal",
-        about: "the journal of switched SMT, logical CPUs and clocks",
-        make: smt_journal::make,
-    },
-    Kind { name: "reload-state", about: "state and marker of a killed reload", make: reload::state },
-    Kind {
-        name: "database-header",
-        about: "first pages of databases, and lists of files",
-        make: reload::header,
-    },
-    Kind { name: "cpu-list", about: "CPU lists and masks", make: cpu_lists::make },
-    Kind { name: "placement", about: "placements, service and memory policies", make: placements::make },
-    Kind { name: "sweep", about: "a sweep as CSV, fitted by a scaling law", make: sweeps::make },
-    Kind {
-        name: "transaction",
-        about: "a file of SQL statements, as each engine quotes",
-        make: transactions::make,
-    },
-    Kind { name: "tool-output", about: "output of known tools", make: tool_output::make },
-    Kind { name: "fleet", about: "fleet.toml and plan.json, up to an engine's files", make: fleets::plan },
-    Kind { name: "fleet-cell", about: "records, journals and queues of a fleet", make: fleets::returned },
-    Kind { name: "plan", about: "PostgreSQL's EXPLAIN", make: plans::make },
+    kind("result-file", "a result file, up to every form of report", results::make),
+    kind("study-definition", "TOML, resolved and planned on several machines", studies::make),
+    kind("sysfs", "topology, drawings and placements of a sysfs tree", trees::sysfs),
+    kind("proc", "doctor and samplers on a tree of /proc and /sys", trees::proc),
+    kind("worker-message", "lines of the worker protocol", messages::make),
+    kind("mask-journal", "the journal of changed masks", journal::make),
+    kind("smt-journal", "the journal of switched SMT, logical CPUs and clocks", smt_journal::make),
+    kind("reload-state", "state and marker of a killed reload", reload::state),
+    kind("database-header", "first pages of databases, and lists of files", reload::header),
+    kind("cpu-list", "CPU lists and masks", cpu_lists::make),
+    kind("placement", "placements, service and memory policies", placements::make),
+    kind("sweep", "a sweep as CSV, fitted by a scaling law", sweeps::make),
+    kind("transaction", "a file of SQL statements, as each engine quotes", transactions::make),
+    kind("tool-output", "output of known tools", tool_output::make),
+    kind("fleet", "fleet.toml and plan.json, up to an engine's files", fleets::plan),
+    kind("fleet-cell", "records, journals and queues of a fleet", fleets::returned),
+    kind("plan", "PostgreSQL's EXPLAIN", plans::make),
 ];

@@ -1,8 +1,9 @@
 //! Leftovers of a killed reload, and input of a reload: state, marker, headers of databases, lists.
 
-use super::{Target, hold, space};
+use super::journal::replaced;
 use crate::mutate;
-use crate::random::Random;
+use crate::random::{Grammar, Random};
+use crate::target::{Judged, Target, changed, hold, space, write};
 use rusqlite::Connection;
 use std::collections::BTreeMap;
 use std::fs;
@@ -23,6 +24,7 @@ struct States {
     space: TempDir,
     old: Vec<u8>,
     new: Vec<u8>,
+    state: Grammar,
 }
 
 /// Does not wait, and finds no program of an engine.
@@ -48,24 +50,19 @@ fn database(folder: &Path, rows: u32) -> Result<Vec<u8>, String> {
 }
 
 /// The target of states.
-pub fn state() -> Result<Box<dyn Target>, String> {
+pub fn state() -> Result<Target, String> {
     let space = space()?;
     let (old, new) = (database(space.path(), 20)?, database(space.path(), 21)?);
-    Ok(Box::new(States { space, old, new }))
+    Ok(Target::with(States { space, old, new, state: Grammar::new(STATE)? }, States::input, States::judge))
 }
 
-/// A state as a reload writes it; `@OLD@`, `@NEW@`, `@SIZE@` and `@TIME@` are replaced by the files' values.
-fn valid_state(random: &mut Random) -> String {
-    let engine = if random.percent(90) { "sqlite" } else { "firebird" };
-    let originals = random.pick(&["keep", "remove"]);
-    let head = format!("threadwise reload state 1\nengine {engine}\n");
-    let notes = if random.percent(40) { "note journal_mode wal\n" } else { "" };
-    if random.percent(30) {
-        return format!("{head}phase begun\noriginals {originals}\n{notes}end\n");
-    }
-    let expected = if random.percent(80) { "expected @SIZE@ @TIME@ 1 21\n" } else { "" };
-    format!("{head}phase ready\noriginals {originals}\noriginal @OLD@\nnew @NEW@\n{expected}{notes}end\n")
-}
+/// A state as a reload writes it; placeholders have the files' values.
+const STATE: &str = "threadwise reload state 1\nengine (sqlite|sqlite|sqlite|sqlite|sqlite|sqlite|sqlite|firebird)\n\
+    (phase begun\noriginals (keep|remove)\n|(phase ready\noriginals (keep|remove)\noriginal @OLD@\nnew @NEW@\n\
+    (|expected @SIZE@ @TIME@ 1 21\n|expected @SIZE@ @TIME@ 1 21\n|expected @SIZE@ @TIME@ 1 21\n))|\
+    (phase ready\noriginals (keep|remove)\noriginal @OLD@\nnew @NEW@\nexpected @SIZE@ @TIME@ 1 21\n))\
+    (|note journal_mode wal\n)end\n";
+const PLACEHOLDERS: [&str; 4] = ["@OLD@", "@NEW@", "@SIZE@", "@TIME@"];
 
 /// Places of the two files: before the swap, after it, both at once, or the original's name missing.
 #[derive(Clone, Copy)]
@@ -107,42 +104,15 @@ impl States {
         let read = fs::read(self.space.path().join(name));
         read.is_ok_and(|bytes| bytes.len() == wanted.len() && bytes[100..] == wanted[100..])
     }
-}
 
-/// The text with the files' values for its placeholders, in one pass: a mutant may have thousands.
-fn replaced(text: &[u8], said: &[String; 4]) -> Vec<u8> {
-    const WORDS: [&[u8]; 4] = [b"@OLD@", b"@NEW@", b"@SIZE@", b"@TIME@"];
-    let (mut bytes, mut rest) = (Vec::with_capacity(text.len()), text);
-    while let Some((first, after)) = rest.split_first() {
-        match WORDS.iter().zip(said).find(|(word, _)| rest.starts_with(word)) {
-            Some((word, value)) => {
-                bytes.extend(value.bytes());
-                rest = &rest[word.len()..];
-            }
-            None => {
-                bytes.push(*first);
-                rest = after;
-            }
-        }
-    }
-    bytes
-}
-
-impl Target for States {
     fn input(&self, random: &mut Random) -> Vec<u8> {
         let scene = *random.pick(b"BBAAAG");
-        let (mut marker, mut state) = (MARKER.as_bytes().to_vec(), valid_state(random).into_bytes());
-        if random.percent(10) {
-            mutate::text(random, &mut marker, 1, &[]);
-        }
-        if random.percent(50) {
-            let (times, donor) = (random.times(2), valid_state(random).into_bytes());
-            mutate::text(random, &mut state, times, &[donor]);
-        }
+        let marker = changed(random, 10, 1, |_| MARKER.to_owned());
+        let state = changed(random, 50, 2, |random| random.matching(&self.state));
         [&[scene], marker.as_slice(), PART, &state].concat()
     }
 
-    fn judge(&mut self, input: &[u8]) -> Result<bool, String> {
+    fn judge(&self, input: &[u8]) -> Judged {
         let Some((scene, rest)) = input.split_first() else { return Ok(false) };
         let scene = match scene {
             b'A' => Scene::After,
@@ -153,8 +123,10 @@ impl Target for States {
         let (marker, state) = (&rest[..at], rest.get(at + PART.len()..).unwrap_or_default());
         let folder = self.space.path().join(".threadwise-reload-db");
         let set = self.set(scene).and_then(|said| {
-            fs::write(folder.join("marker"), replaced(marker, &said))?;
-            fs::write(folder.join("state"), replaced(state, &said))
+            let words: Vec<(&str, &str)> =
+                PLACEHOLDERS.into_iter().zip(said.iter().map(String::as_str)).collect();
+            fs::write(folder.join("marker"), replaced(marker, &words))?;
+            fs::write(folder.join("state"), replaced(state, &words))
         });
         set.map_err(|error| format!("cannot make the scene: {error}"))?;
         let found = recover(&self.space.path().join("db"), &settings());
@@ -183,10 +155,10 @@ struct Headers {
 }
 
 /// The target of headers and lists.
-pub fn header() -> Result<Box<dyn Target>, String> {
+pub fn header() -> Result<Target, String> {
     let space = space()?;
     let sqlite = database(space.path(), 20)?;
-    Ok(Box::new(Headers { space, sqlite, firebird: firebird() }))
+    Ok(Target::with(Headers { space, sqlite, firebird: firebird() }, Headers::input, Headers::judge))
 }
 
 /// The pages of a Firebird database that are read (`src/jrd/ods.h`): the header, and a pointer page
@@ -204,7 +176,7 @@ fn firebird() -> Vec<u8> {
     bytes
 }
 
-impl Target for Headers {
+impl Headers {
     fn input(&self, random: &mut Random) -> Vec<u8> {
         if random.percent(30) {
             let mut list = "\u{feff}/dev/null\r\n\n./a b\n../x\n".to_owned();
@@ -233,10 +205,10 @@ impl Target for Headers {
         bytes
     }
 
-    fn judge(&mut self, input: &[u8]) -> Result<bool, String> {
+    fn judge(&self, input: &[u8]) -> Judged {
         let Some((mark, bytes)) = input.split_first() else { return Ok(false) };
         let path = self.space.path().join("db");
-        fs::write(&path, bytes).map_err(|error| error.to_string())?;
+        write(&path, bytes)?;
         if *mark == b'L' {
             let listed = PathBuf::from(format!("@{}", path.display()));
             let paths = list::paths(std::slice::from_ref(&listed));

@@ -1,28 +1,28 @@
 //! Result files, read through the whole path of `report`: store, analysis, terminal, HTML, JSON, CSV.
 //!
-//! The corpus has a file for each built-in study, filled with made-up runs of its plan.
+//! The corpus is the frozen studies of `report`'s tests, one or more of each kind, with hostile ones among them.
 //! Mutants change values of rows by SQL, bypassing the checks of the schema, and bytes of pages.
 
-use super::{Target, hold, machines, space};
+use crate::mutate;
 use crate::random::Random;
-use crate::{corpus, json, mutate};
+use crate::target::{Judged, Target, hold, space, write};
 use rusqlite::Connection;
 use rusqlite::types::Value;
 use std::fs;
 use std::path::Path;
 use tempfile::TempDir;
 use threadwise_analysis::compare::change::{self, Sides};
-use threadwise_analysis::external_arms::{Boots, external_arms};
-use threadwise_analysis::hardware::{self, Hardware};
-use threadwise_analysis::long_windows::long_windows;
-use threadwise_analysis::{Analysis, Facts, analyse_probed, compare, document, verdict};
-use threadwise_machine::Topology;
+use threadwise_analysis::{Facts, compare, document, verdict};
 use threadwise_machine::text::{escaped, is_deceptive};
 use threadwise_report::terminal::Style;
 use threadwise_report::{Document, ReportError, csv, html, json as forms, terminal};
-use threadwise_store::{EndState, Store, Versions};
-use threadwise_study::probe::Probe;
-use threadwise_study::{Note, Run, Study};
+use threadwise_store::Store;
+
+// The tests' reading of a file, which is the program's.
+#[allow(missing_docs, dead_code, clippy::unwrap_used)]
+#[path = "../../../report/tests/it/frozen/opened.rs"]
+mod opened;
+use opened::Opened;
 
 /// A table and one of its columns.
 type Column = (String, String);
@@ -33,21 +33,32 @@ struct Results {
     files: Vec<(Vec<u8>, Vec<Column>)>,
 }
 
+/// Where the corpus is.
+const STUDIES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../report/tests/it/frozen/studies");
+/// The first bytes of a page after the header of a file.
+const FIRST_PAGE: usize = 512;
+/// For texts of a file that another program or machine provides: an escape, a CSI in one character, direction
+/// marks, nothing visible, a soft hyphen, a tag, a Unicode line separator.
+const DECEPTIVE: &str = "\u{1b}[31m\u{9b}2J\u{202e}b\u{200b}\u{2066}c\u{ad}\u{e0041}\u{2028}e";
+
 /// The target.
-pub fn make() -> Result<Box<dyn Target>, String> {
-    let space = space()?;
-    let topologies = machines::topologies()?;
+pub fn make() -> Result<Target, String> {
+    let failed = |error: std::io::Error| format!("{STUDIES}: {error}");
+    let mut paths = fs::read_dir(STUDIES)
+        .map_err(failed)?
+        .map(|entry| Ok(entry?.path()))
+        .collect::<Result<Vec<_>, _>>()
+        .map_err(failed)?;
+    paths.retain(|path| path.extension().is_some_and(|end| end == "threadwise"));
+    paths.sort();
     let mut files = Vec::new();
-    for (study, topology) in corpus::studies(&topologies)? {
-        let path = space.path().join("made");
-        corpus::write(&path, &study, &topology).map_err(|why| format!("{}: {why}", study.name))?;
-        judge_file(&path, &FORMS).map_err(|why| format!("{}, unchanged: {why}", study.name))?;
+    for path in paths {
+        judge_file(&path, &[]).map_err(|why| format!("{}, unchanged: {why}", path.display()))?;
         let columns = columns(&path).map_err(|error| error.to_string())?;
-        files.push((fs::read(&path).map_err(|error| error.to_string())?, columns));
-        fs::remove_file(&path).map_err(|error| error.to_string())?;
+        files.push((fs::read(&path).map_err(failed)?, columns));
     }
-    hold(files.len() >= 8, || format!("{} result files could be made of the presets", files.len()))?;
-    Ok(Box::new(Results { space, files }))
+    hold(files.len() >= 20, || format!("{} studies in {STUDIES}", files.len()))?;
+    Ok(Target::with(Results { space: space()?, files }, Results::input, Results::judge))
 }
 
 fn columns(path: &Path) -> rusqlite::Result<Vec<(String, String)>> {
@@ -93,7 +104,7 @@ fn changed_text(random: &mut Random, text: String, times: usize) -> String {
         && text.lines().count() > 5
         && let Ok(mut value) = toml::from_str::<serde_json::Value>(&text)
     {
-        json::mutate(random, &mut value, times, &[]);
+        mutate::json(random, &mut value, times, &[]);
         if let Ok(text) = toml::to_string(&value) {
             return text;
         }
@@ -115,7 +126,12 @@ fn change_rows(
     let at = |random: &mut Random| random.below(usize::try_from(rows).unwrap_or(0)) as i64;
     let chosen = format!("{column} IS (SELECT {column} FROM {table} LIMIT 1 OFFSET ?1)");
     let first = at(random);
-    match random.below(10) {
+    match random.below(11) {
+        10 => {
+            let is_text = format!("typeof({column}) = 'text' AND length({column}) < 200");
+            let sql = format!("UPDATE OR IGNORE {table} SET {column} = {column} || ?1 WHERE {is_text}");
+            connection.execute(&sql, [DECEPTIVE])?
+        }
         0 => connection.execute(&format!("DELETE FROM {table} WHERE {chosen}"), [first])?,
         1 | 2 => {
             let other = at(random);
@@ -139,7 +155,7 @@ impl Results {
     fn mutant(&self, random: &mut Random) -> Result<Vec<u8>, String> {
         let (whole, columns) = random.pick(&self.files);
         let path = self.space.path().join("mutant");
-        fs::write(&path, whole).map_err(|error| error.to_string())?;
+        write(&path, whole)?;
         if random.percent(85) {
             let connection = Connection::open(&path).map_err(|error| error.to_string())?;
             let settings =
@@ -154,7 +170,7 @@ impl Results {
         let mut bytes = fs::read(&path).map_err(|error| error.to_string())?;
         if random.percent(20) {
             let times = random.times(4);
-            let first = if random.percent(90) { 4096 } else { 0 };
+            let first = if random.percent(90) { FIRST_PAGE } else { 0 };
             let mut rest = bytes.split_off(first.min(bytes.len()));
             for _ in 0..times {
                 let (at, any) = (random.below(rest.len()), random.next() as u8);
@@ -164,16 +180,14 @@ impl Results {
         }
         Ok(bytes)
     }
-}
 
-impl Target for Results {
     fn input(&self, random: &mut Random) -> Vec<u8> {
         self.mutant(random).unwrap_or_default()
     }
 
-    fn judge(&mut self, input: &[u8]) -> Result<bool, String> {
+    fn judge(&self, input: &[u8]) -> Judged {
         let path = self.space.path().join("result.threadwise");
-        fs::write(&path, input).map_err(|error| error.to_string())?;
+        write(&path, input)?;
         judge_file(&path, &[FORMS[turn(input)]])
     }
 }
@@ -182,72 +196,6 @@ impl Target for Results {
 fn turn(input: &[u8]) -> usize {
     let sum = input.iter().fold(0_usize, |sum, byte| sum.wrapping_add(usize::from(*byte)));
     sum % FORMS.len()
-}
-
-/// A file as `threadwise::opened` has it, read and analysed in the same way.
-struct Opened {
-    study: Study,
-    topology: Topology,
-    versions: Versions,
-    is_stopped: bool,
-    runs: Vec<Run>,
-    long_runs: Vec<Run>,
-    notes: Vec<Note>,
-    probe: Option<Probe>,
-    hardware: Option<Hardware>,
-    analysis: Analysis,
-    source: String,
-}
-
-impl Opened {
-    fn read(store: &Store, path: &Path) -> Result<Self, threadwise_store::StoreError> {
-        let (study, topology, versions) =
-            (store.study().clone(), store.topology().clone(), store.versions().clone());
-        let is_stopped = store.state()? == EndState::Stopped;
-        let (runs, notes) = (store.runs()?, store.notes()?);
-        let probe = store.probes()?.pop().map(|stored| stored.probe);
-        let long_runs = store.long_runs()?;
-        let mut analysis = analyse_probed(&study, Some(&topology), probe.as_ref(), &runs, 1.0);
-        let found = long_windows(&study, &analysis, &long_runs, 1.0);
-        analysis.answers.put("long_windows", found);
-        let (boots, of_blocks) = (store.boots()?, store.block_boots()?);
-        let stored = Boots { boots: &boots, of_blocks: &of_blocks };
-        analysis.answers.put("external", external_arms(&study, Some(&topology), &runs, stored, 1.0));
-        let hardware = probe.as_ref().map(|probe| hardware::compare(&topology, probe));
-        let source = path.display().to_string();
-        Ok(Self {
-            study,
-            topology,
-            versions,
-            is_stopped,
-            runs,
-            long_runs,
-            notes,
-            probe,
-            hardware,
-            analysis,
-            source,
-        })
-    }
-
-    fn facts(&self) -> Facts<'_> {
-        Facts {
-            study: &self.study,
-            topology: &self.topology,
-            analysis: &self.analysis,
-            runs: &self.runs,
-            long_runs: &self.long_runs,
-            notes: &self.notes,
-            source: &self.source,
-            program_version: &self.versions.program,
-            engine_version: &self.versions.engine_version,
-            created_utc: &self.versions.created_utc,
-            is_stopped: self.is_stopped,
-            probe: self.probe.as_ref(),
-            hardware: self.hardware.as_ref(),
-            asked: Default::default(),
-        }
-    }
 }
 
 fn judge_file(path: &Path, forms: &[Form]) -> Result<bool, String> {
@@ -259,7 +207,7 @@ fn judge_file(path: &Path, forms: &[Form]) -> Result<bool, String> {
         Ok(store) => store,
         Err(error) => return one_line(error).map(|()| false),
     };
-    match Opened::read(&store, path) {
+    match Opened::read(&store, path.display().to_string()) {
         Ok(opened) => shown(&opened.facts(), forms).map(|()| true),
         Err(error) => one_line(error).map(|()| true),
     }

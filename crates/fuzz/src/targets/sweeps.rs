@@ -1,8 +1,7 @@
 //! Sweeps as tables of comma-separated values, fitted by a scaling law.
 
-use super::{Target, hold};
-use crate::mutate;
 use crate::random::Random;
+use crate::target::{Judged, Target, hold, one_line};
 use threadwise_analysis::Interval;
 use threadwise_analysis::scaling_law::table::{self, TableError};
 use threadwise_analysis::scaling_law::{Draws, Outcome, ScalingLaw, SeriesLaw, Shape, laws};
@@ -13,11 +12,9 @@ const REPLICATES: usize = 20;
 /// Longer tables are read but not fitted.
 const MOST_FITTED: usize = 60;
 
-struct Sweeps;
-
 /// The target.
-pub fn make() -> Result<Box<dyn Target>, String> {
-    Ok(Box::new(Sweeps))
+pub fn make() -> Result<Target, String> {
+    Ok(Target::texts(50, 3, csv, judge))
 }
 
 /// A number as people and programs write it, including odd ones.
@@ -58,35 +55,23 @@ fn csv(random: &mut Random) -> String {
     text
 }
 
-impl Target for Sweeps {
-    fn input(&self, random: &mut Random) -> Vec<u8> {
-        let mut bytes = csv(random).into_bytes();
-        if random.percent(50) {
-            let (times, donor) = (random.times(3), csv(random).into_bytes());
-            mutate::text(random, &mut bytes, times, &[donor]);
+fn judge(text: &str) -> Judged {
+    let series = match table::read(text) {
+        Ok(series) => series,
+        Err(error) => {
+            one_line(&error.to_string())?;
+            // The header line was parsed.
+            return Ok(matches!(error, TableError::Number { .. } | TableError::Empty | TableError::Long));
         }
-        bytes
+    };
+    if series.iter().map(|one| one.points.len()).sum::<usize>() > MOST_FITTED {
+        return Ok(true);
     }
-
-    fn judge(&mut self, input: &[u8]) -> Result<bool, String> {
-        let Ok(text) = std::str::from_utf8(input) else { return Ok(false) };
-        let series = match table::read(text) {
-            Ok(series) => series,
-            Err(error) => {
-                hold(!error.to_string().contains('\n'), || format!("an error of several lines: {error}"))?;
-                // The header line was parsed.
-                return Ok(matches!(error, TableError::Number { .. } | TableError::Empty | TableError::Long));
-            }
-        };
-        if series.iter().map(|one| one.points.len()).sum::<usize>() > MOST_FITTED {
-            return Ok(true);
-        }
-        let shapes = [[2, 16], [1, 32]].map(|[packages, cores]| Shape { packages, cores, threads: 2 });
-        let found = laws(&series, &shapes, Draws { count: REPLICATES, ..Draws::usual(1) });
-        hold(found.len() == series.len(), || "a series without a result".to_owned())?;
-        found.iter().try_for_each(answered)?;
-        Ok(true)
-    }
+    let shapes = [[2, 16], [1, 32]].map(|[packages, cores]| Shape { packages, cores, threads: 2 });
+    let found = laws(&series, &shapes, Draws { count: REPLICATES, ..Draws::usual(1) });
+    hold(found.len() == series.len(), || "a series without a result".to_owned())?;
+    found.iter().try_for_each(answered)?;
+    Ok(true)
 }
 
 /// A law with consistent figures, or a reason.
@@ -133,10 +118,11 @@ mod tests {
 
     #[test]
     fn most_tables_are_read_and_every_law_is_in_order() {
+        let mut target = make().unwrap();
         let mut past = 0;
         for number in 0..400 {
-            let input = Sweeps.input(&mut Random::of(1, number));
-            let judged = Sweeps.judge(&input);
+            let input = (target.input)(&mut Random::of(1, number));
+            let judged = (target.judge)(&input);
             assert!(judged.is_ok(), "{judged:?}: {}", String::from_utf8_lossy(&input));
             past += u32::from(judged.unwrap());
         }

@@ -1,60 +1,26 @@
 //! Files of statements for the workload `transaction`, as each engine quotes.
 
-use super::{Target, hold};
-use crate::mutate;
 use crate::random::Random;
+use crate::target::{Judged, Target, hold};
 use threadwise_engine::workloads::transaction::{Draws, Quoting, Transaction};
 use threadwise_study::transaction::{MAY_WRITE, SQL};
 use threadwise_study::{OptionValue, Options};
 
-struct Transactions;
-
-/// The target.
-pub fn make() -> Result<Box<dyn Target>, String> {
-    Ok(Box::new(Transactions))
-}
-
+/// Standard SQL's.
+const STANDARD: Quoting = Quoting {
+    backslashes: false,
+    dollars: false,
+    nested_comments: false,
+    hash_comments: false,
+    brackets: false,
+    packages: false,
+};
 const QUOTINGS: [Quoting; 5] = [
-    Quoting {
-        backslashes: false,
-        dollars: false,
-        nested_comments: false,
-        hash_comments: false,
-        brackets: false,
-        packages: false,
-    },
-    Quoting {
-        backslashes: false,
-        dollars: true,
-        nested_comments: true,
-        hash_comments: false,
-        brackets: false,
-        packages: false,
-    },
-    Quoting {
-        backslashes: true,
-        dollars: false,
-        nested_comments: false,
-        hash_comments: true,
-        brackets: false,
-        packages: false,
-    },
-    Quoting {
-        backslashes: false,
-        dollars: false,
-        nested_comments: false,
-        hash_comments: false,
-        brackets: true,
-        packages: false,
-    },
-    Quoting {
-        backslashes: false,
-        dollars: false,
-        nested_comments: false,
-        hash_comments: false,
-        brackets: false,
-        packages: true,
-    },
+    STANDARD,
+    Quoting { dollars: true, nested_comments: true, ..STANDARD },
+    Quoting { backslashes: true, hash_comments: true, ..STANDARD },
+    Quoting { brackets: true, ..STANDARD },
+    Quoting { packages: true, ..STANDARD },
 ];
 
 const STATEMENTS: [&str; 12] = [
@@ -71,6 +37,13 @@ const STATEMENTS: [&str; 12] = [
     "VALUES (:id, :low)",
     "SELECT s.nextval, q'[it's; :id]', nQ'!:id!', p.f@far FROM dual",
 ];
+
+/// The target.
+pub fn make() -> Result<Target, String> {
+    Ok(Target::texts(45, 1, valid, |text| {
+        QUOTINGS.into_iter().try_fold(false, |past, quoting| Ok(judge(text, quoting)? || past))
+    }))
+}
 
 fn valid(random: &mut Random) -> String {
     let head = "-- a page\n-- :id 1..150000\n-- :low -5..5\n".to_owned();
@@ -94,15 +67,12 @@ fn texts(transaction: &Transaction) -> Vec<String> {
     transaction.statements.iter().map(|one| one.text(|at| format!(":{}", name(at)))).collect()
 }
 
-fn look(text: &str, quoting: Quoting) -> Result<bool, String> {
+fn judge(text: &str, quoting: Quoting) -> Judged {
     let (reads, writes) = (parsed(text, false, quoting), parsed(text, true, quoting));
     hold(writes.is_ok() || reads.is_err(), || "permission to write makes a file invalid".to_owned())?;
     let transaction = match writes {
         Ok(transaction) => transaction,
-        Err(why) => {
-            hold(!why.is_empty(), || "an empty error".to_owned())?;
-            return Ok(false);
-        }
+        Err(why) => return hold(!why.is_empty(), || "an empty error".to_owned()).map(|()| false),
     };
     let values = Draws::new(&transaction, 7, 3).draw();
     let are_inside = transaction.parameters.iter().zip(&values);
@@ -120,24 +90,4 @@ fn look(text: &str, quoting: Quoting) -> Result<bool, String> {
         format!("{:?} becomes {:?}", texts(&transaction), texts(&again))
     })?;
     Ok(true)
-}
-
-impl Target for Transactions {
-    fn input(&self, random: &mut Random) -> Vec<u8> {
-        let mut bytes = valid(random).into_bytes();
-        if random.percent(45) {
-            let (times, donor) = (random.times(1), valid(random).into_bytes());
-            mutate::text(random, &mut bytes, times, &[donor]);
-        }
-        bytes
-    }
-
-    fn judge(&mut self, input: &[u8]) -> Result<bool, String> {
-        let Ok(text) = std::str::from_utf8(input) else { return Ok(false) };
-        let mut past = false;
-        for quoting in QUOTINGS {
-            past |= look(text, quoting)?;
-        }
-        Ok(past)
-    }
 }

@@ -6,7 +6,7 @@ use threadwise_analysis::hardware::{self, Hardware};
 use threadwise_analysis::long_windows::long_windows;
 use threadwise_analysis::{Analysis, Facts, UNTIL_LEVEL_SHARE, analyse_probed};
 use threadwise_machine::Topology;
-use threadwise_store::{EndState, Store, Versions};
+use threadwise_store::{EndState, Store, StoreError, Versions};
 use threadwise_study::engine::Properties;
 use threadwise_study::probe::Probe;
 use threadwise_study::{Note, Run, Stopping, Study};
@@ -33,24 +33,29 @@ impl Opened {
         let source = format!("{name}.threadwise");
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/frozen/studies");
         let store = Store::open(&folder.join(&source)).unwrap();
+        Self::read(&store, source).unwrap()
+    }
+
+    /// A file that was opened, under the name that reports show.
+    pub fn read(store: &Store, source: String) -> Result<Self, StoreError> {
         let (mut study, topology) = (store.study().clone(), store.topology().clone());
         study.engine_properties.get_or_insert_with(|| properties(&store.study().engine));
         let versions = store.versions().clone();
-        let is_stopped = store.state().unwrap() == EndState::Stopped;
-        let (runs, notes) = (store.runs().unwrap(), store.notes().unwrap());
-        let probe = store.probes().unwrap().pop().map(|stored| stored.probe);
+        let is_stopped = store.state()? == EndState::Stopped;
+        let (runs, notes) = (store.runs()?, store.notes()?);
+        let probe = store.probes()?.pop().map(|stored| stored.probe);
         // As threadwise::opened::alpha_share.
         let is_until = matches!(study.design.stopping, Stopping::Until { .. });
         let alpha_share = if is_until { UNTIL_LEVEL_SHARE } else { 1.0 };
-        let long_runs = store.long_runs().unwrap();
+        let long_runs = store.long_runs()?;
         let mut analysis = analyse_probed(&study, Some(&topology), probe.as_ref(), &runs, alpha_share);
         let found = long_windows(&study, &analysis, &long_runs, alpha_share);
         analysis.answers.put("long_windows", found);
-        let (boots, of_blocks) = (store.boots().unwrap(), store.block_boots().unwrap());
+        let (boots, of_blocks) = (store.boots()?, store.block_boots()?);
         let stored = Boots { boots: &boots, of_blocks: &of_blocks };
         analysis.answers.put("external", external_arms(&study, Some(&topology), &runs, stored, alpha_share));
         let hardware = probe.as_ref().map(|probe| hardware::compare(&topology, probe));
-        Self {
+        Ok(Self {
             study,
             topology,
             runs,
@@ -62,7 +67,7 @@ impl Opened {
             source,
             probe,
             hardware,
-        }
+        })
     }
 
     /// What reports and exports are made from.

@@ -1,41 +1,83 @@
-//! A machine as built, and the comparison of the program's output with it.
+//! The machines that are built (`machines.toml`), and the comparison of the program's output with them.
 
-use crate::guest::Guest;
+use crate::lab::guest::Guest;
+use serde::Deserialize;
 use serde_json::Value;
 use std::collections::BTreeSet;
+use std::sync::LazyLock;
 
 /// A machine to build, and the expected output on it.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct Machine {
     /// Its name on the command line.
-    pub name: &'static str,
+    pub name: String,
     /// Its description.
-    pub about: &'static str,
-    /// Whether CI boots it.
-    pub is_quick: bool,
+    pub about: String,
+    /// Whether only `--all` boots it.
+    pub by_all: bool,
     /// Its hardware.
-    pub guest: Guest<'static>,
+    pub guest: Guest,
     /// Logical CPUs that are present and offline.
-    pub offline: &'static [u32],
+    pub offline: Vec<u32>,
     /// The logical CPUs that the program may use, if not all online ones.
-    pub allowed: Option<&'static str>,
+    pub allowed: Option<String>,
     /// CPU quota of the program's group.
     pub quota_cpus: Option<f64>,
-    /// Commands of a shell before all others.
-    pub before: &'static [&'static str],
+    /// Commands of a shell before all others, one a line.
+    pub before: String,
     /// Checks that are not done on every machine, by their names.
-    pub checks: &'static [&'static str],
-    /// Placements and their expected results.
-    pub placements: &'static [(&'static str, Wanted)],
+    pub checks: Vec<String>,
+    /// Placements, one a line, each with its logical CPUs or `lacks` and a word of the reason.
+    pub placements: String,
+}
+
+/// A study and its options.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Study {
+    /// The check that it is.
+    pub name: String,
+    /// Preset and options of `threadwise run`.
+    pub words: String,
+    /// Number of valid runs at the end.
+    pub runs: usize,
+    /// Whether only `--all` runs it.
+    #[serde(default)]
+    pub by_all: bool,
+}
+
+/// The machines and studies of the file.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Tables {
+    /// The machines.
+    #[serde(rename = "machine")]
+    pub machines: Vec<Machine>,
+    /// The studies.
+    #[serde(rename = "study")]
+    pub studies: Vec<Study>,
+}
+
+static TABLES: LazyLock<Result<Tables, String>> = LazyLock::new(|| {
+    toml::from_str(include_str!("machines.toml")).map_err(|error| format!("machines.toml: {error}"))
+});
+
+/// The machines and studies.
+///
+/// # Errors
+/// The file is wrong.
+pub fn tables() -> Result<&'static Tables, String> {
+    TABLES.as_ref().map_err(Clone::clone)
 }
 
 /// Expected result of a placement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Wanted {
+pub enum Wanted<'a> {
     /// These logical CPUs, as a list of OS numbers.
-    Cpus(&'static str),
+    Cpus(&'a str),
     /// Not possible: the reason has this word.
-    Lacks(&'static str),
+    Lacks(&'a str),
 }
 
 /// Position of a logical CPU.
@@ -47,6 +89,14 @@ struct Place {
 }
 
 impl Machine {
+    /// The placements and their expected results.
+    pub fn placements(&self) -> impl Iterator<Item = (&str, Wanted<'_>)> {
+        self.placements.lines().filter_map(|line| {
+            let (text, wanted) = line.split_once(' ')?;
+            Some((text, wanted.strip_prefix("lacks ").map_or(Wanted::Cpus(wanted), Wanted::Lacks)))
+        })
+    }
+
     /// QEMU numbers threads of a core first, then cores, then sockets.
     fn place(&self, cpu: u32) -> Place {
         let [_, cores, threads] = self.guest.smp;
@@ -73,7 +123,7 @@ impl Machine {
 
     fn node(&self, cpu: u32) -> u32 {
         let holds = |list: &str| list.split(',').any(|range| in_range(range, cpu));
-        let found = self.guest.numa.iter().position(|node| holds(node.cpus));
+        let found = self.guest.numa.iter().position(|node| holds(&node.cpus));
         found.and_then(|at| u32::try_from(at).ok()).unwrap_or(0)
     }
 
@@ -83,7 +133,7 @@ impl Machine {
 
     fn is_allowed(&self, cpu: u32) -> bool {
         self.is_online(cpu)
-            && self.allowed.is_none_or(|list| list.split(',').any(|range| in_range(range, cpu)))
+            && self.allowed.as_ref().is_none_or(|list| list.split(',').any(|range| in_range(range, cpu)))
     }
 
     /// The logical CPUs that may be used.
@@ -153,11 +203,11 @@ impl Machine {
     /// Differences of the placements in `topology --json --placement …` from the expected ones.
     pub fn placements_differ(&self, said: &Value) -> Vec<String> {
         let mut found = Vec::new();
-        for (at, (text, wanted)) in self.placements.iter().enumerate() {
+        for (at, (text, wanted)) in self.placements().enumerate() {
             let one = &said["placements"][at];
-            found.extend(differs("placement", &one["placement"], &Value::from(*text)));
+            found.extend(differs("placement", &one["placement"], &Value::from(text)));
             match wanted {
-                Wanted::Cpus(cpus) => found.extend(differs(text, &one["os_cpus"], &Value::from(*cpus))),
+                Wanted::Cpus(cpus) => found.extend(differs(text, &one["os_cpus"], &Value::from(cpus))),
                 Wanted::Lacks(word) => match one["lacks"].as_str() {
                     Some(lacks) if lacks.contains(word) => {}
                     _ => found.push(format!("{text}: {one}, but it is not possible for lack of '{word}'")),
@@ -196,21 +246,14 @@ fn in_range(range: &str, number: u32) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::list::PLAIN;
     use super::*;
-    use crate::guest::{Node, SMALLEST};
     use serde_json::json;
 
     fn machine() -> Machine {
-        const NODES: [Node<'_>; 2] =
-            [Node { cpus: "0-1", memory_mib: 64 }, Node { cpus: "2-3", memory_mib: 64 }];
-        Machine {
-            name: "two",
-            guest: Guest { smp: [2, 1, 2], numa: &NODES, ..SMALLEST },
-            offline: &[3],
-            placements: &[("same-core", Wanted::Cpus("0-1")), ("2s1c2t", Wanted::Lacks("siblings"))],
-            ..PLAIN
-        }
+        let text = "guest.smp = [2, 1, 2]\noffline = [3]\n\
+            guest.numa = [{ cpus = '0-1', memory_mib = 64 }, { cpus = '2-3', memory_mib = 64 }]";
+        let placements = "same-core 0-1\n2s1c2t lacks siblings\n".to_owned();
+        Machine { placements, ..toml::from_str(text).unwrap() }
     }
 
     fn said() -> Value {

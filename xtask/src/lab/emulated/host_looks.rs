@@ -6,10 +6,8 @@
 
 use super::agreement::HostLook;
 use super::{agreement, host, lines};
-use crate::guest::{Line, pass_on};
+use crate::lab::watched::{Line, Watched};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
-use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
 /// QEMU's threads have 1 and 2 ([`host::prefer`]); looks take 0.1 ms, less than lookers of the guest wait.
@@ -18,12 +16,9 @@ const PRIORITY: &str = "3";
 /// From the start to the first look; a tenth of a second if the host is not busy.
 const FIRST_WITHIN: Duration = Duration::from_secs(20);
 
-/// A running `threadwise watch`. It is killed when this is dropped.
+/// A running `threadwise watch`.
 #[derive(Debug)]
-pub struct HostLooks {
-    watch: Child,
-    lines: Receiver<Line>,
-}
+pub struct HostLooks(Watched);
 
 impl HostLooks {
     /// Starts it.
@@ -31,25 +26,15 @@ impl HostLooks {
     /// # Errors
     /// The program cannot be started.
     pub fn start(program: &Path, [first, second]: [usize; 2], every: &str) -> Result<Self, String> {
-        let started = Command::new("setpriv")
-            .args(["--pdeathsig", "KILL"])
-            .arg(program)
-            .args(["watch", "--json", "--every", every, "--cpus", &format!("{first},{second}")])
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .spawn();
-        let mut watch = started.map_err(|cause| format!("cannot start setpriv (util-linux): {cause}"))?;
-        let (line, lines) = channel();
-        if let Some(output) = watch.stdout.take() {
-            std::thread::spawn(move || pass_on(output, &line));
-        }
-        Ok(Self { watch, lines })
+        let (program, cpus) = (program.to_string_lossy(), format!("{first},{second}"));
+        let words = [&*program, "watch", "--json", "--every", every, "--cpus", &cpus];
+        Watched::start(&words.map(str::to_owned)).map(Self)
     }
 
     /// Gives all its threads the highest priority of all that run here; returns whether that is permitted. Waits for
     /// the first look, from which on its lookers exist with the priority that they give themselves.
     pub fn prefer(&self) -> bool {
-        self.lines.recv_timeout(FIRST_WITHIN).is_ok() && host::prefer_at(self.watch.id(), PRIORITY)
+        self.0.lines.recv_timeout(FIRST_WITHIN).is_ok() && host::prefer_at(self.0.process(), PRIORITY)
     }
 
     /// The looks so far, in their order, with the time since `start` at which their lines came.
@@ -59,15 +44,7 @@ impl HostLooks {
             let arrived: Duration = line.arrived.checked_duration_since(start)?;
             Some(HostLook { arrived, is_apart: agreement::is_apart(&states) })
         };
-        self.lines.try_iter().filter_map(look).collect()
-    }
-}
-
-impl Drop for HostLooks {
-    fn drop(&mut self) {
-        // One that has ended needs no signal.
-        let _ = self.watch.kill();
-        let _ = self.watch.wait();
+        self.0.lines.try_iter().filter_map(look).collect()
     }
 }
 
@@ -77,9 +54,10 @@ mod tests {
 
     #[test]
     fn looks_have_the_time_since_the_start_and_earlier_ones_are_none() {
-        let (line, lines) = channel();
-        let watch = Command::new("true").spawn().unwrap();
-        let looks = HostLooks { watch, lines };
+        let (line, lines) = std::sync::mpsc::channel();
+        let mut watched = Watched::start(&["true".to_owned()]).unwrap();
+        watched.lines = lines;
+        let looks = HostLooks(watched);
         let start = Instant::now() + Duration::from_secs(1);
         let text = |state: &str| {
             format!(

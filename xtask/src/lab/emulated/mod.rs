@@ -10,24 +10,24 @@ mod host_looks;
 mod lines;
 mod schedule;
 
-use crate::guest::arch::X86_64;
-use crate::guest::parts::{self, Parts};
-use crate::guest::{Guest, Line, Running, SMALLEST};
+use crate::lab::guest::arch::X86_64;
+use crate::lab::guest::parts::{self, Parts};
+use crate::lab::guest::{Guest, Running};
+use crate::lab::watched::Line;
 use agreement::{Agreement, Counts, HOST_NEAR, HostLook, LATE_NS, Look, MARGIN, Move, Verdict};
 use host_looks::HostLooks;
 use std::time::{Duration, Instant};
 
 /// Two cores without SMT, which look endlessly. The thread that wakes the lookers may be on any logical CPU;
 /// the guest's scheduler would leave it on the same one for many seconds, so it is bound to each in turn.
-const GUEST: Guest<'_> = Guest {
-    smp: [1, 2, 1],
-    commands: &[
+fn guest() -> Guest {
+    let commands = [
         "threadwise watch --json --every 40ms & watch=$!",
         "until grep -q look-1 /proc/$watch/task/*/comm; do sleep 0.1; done",
         "while kill -0 $watch; do taskset -p 1 $watch; sleep 2; taskset -p 2 $watch; sleep 2; done >/dev/null",
-    ],
-    ..SMALLEST
-};
+    ];
+    Guest { smp: [1, 2, 1], commands: commands.map(str::to_owned).to_vec(), ..Guest::default() }
+}
 
 /// From the start to the first shown look; 3 to 5 s if the host is not busy.
 const BOOTED_WITHIN: Duration = Duration::from_secs(120);
@@ -94,8 +94,9 @@ fn attempts(options: Options, parts: &Parts, cpus: [usize; 2]) -> Result<(), Str
 
 fn compare(options: Options, parts: &Parts, cpus: [usize; 2]) -> Result<Verdict, String> {
     let length = Duration::from_secs(options.seconds);
-    let mut running = GUEST.boot(parts, BOOTED_WITHIN + length)?;
-    let threads = running.cpu_threads(&GUEST)?;
+    let guest = guest();
+    let mut running = guest.boot(parts, BOOTED_WITHIN + length)?;
+    let threads = running.cpu_threads(&guest)?;
     host::place(&threads, cpus)?;
     let booting = Instant::now();
     while !lines::is_look(&next(&mut running)?.text) {}

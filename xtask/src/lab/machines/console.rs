@@ -3,8 +3,8 @@
 //! Each command's output is between two lines on the serial console, the second with its exit status.
 
 use super::machine::Machine;
-use crate::guest::Guest;
-use crate::guest::parts::Parts;
+use crate::lab::guest::Guest;
+use crate::lab::guest::parts::Parts;
 use std::time::{Duration, Instant};
 
 /// Begins and ends the output of a command.
@@ -34,13 +34,12 @@ pub fn outputs(
     commands: &[(&str, &str)],
     limit: Duration,
 ) -> Result<Vec<Result<Output, String>>, String> {
-    let mut lines: Vec<String> = machine.before.iter().map(|line| (*line).to_owned()).collect();
+    let mut lines: Vec<String> = machine.before.lines().map(str::to_owned).collect();
     let line = |(name, command): &(&str, &str)| {
         format!("echo '{BEGIN}{name}'; {{ {command}\n}} 2>&1; echo '{END}'$?")
     };
     lines.extend(commands.iter().map(line));
-    let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
-    let guest = Guest { commands: &lines, ..machine.guest.clone() };
+    let guest = Guest { commands: lines, ..machine.guest.clone() };
     let limit = BOOT_LIMIT + 2 * guest.cpus() * SECOND + limit;
     let mut running = guest.boot(parts, limit)?;
     let mut next = || Ok(running.line(Instant::now() + limit)?.map(|line| line.text));

@@ -1,57 +1,36 @@
 //! Debian packages that the laboratory needs: which are missing, and installing them.
 
+use super::table;
 use crate::command::Task;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-
-/// A Debian package, and the programs of which any one shows that it is installed.
-#[derive(Debug, PartialEq, Eq)]
-pub struct Package {
-    /// Name for `apt-get install`.
-    pub name: &'static str,
-    /// Programs to look for on PATH, or by their path, in which a folder may be `*`; one is enough.
-    /// `PROGRAM -c TEXT` is a command that has to succeed.
-    pub programs: &'static [&'static str],
-}
-
-const fn package(name: &'static str, programs: &'static [&'static str]) -> Package {
-    Package { name, programs }
-}
-
-pub const CHROMIUM: Package = package("chromium", &["chromium", "chromium-browser", "google-chrome"]);
-pub const PYTHON: Package = package("python3", &["python3"]);
-/// Debian's own interpreter has the module venv without its requirements for pip.
-pub const VENV: Package = package("python3-venv", &["python3 -c import venv, ensurepip"]);
-pub const POSTGRESQL: Package = package("postgresql", &["postgres", "/usr/lib/postgresql/*/bin/postgres"]);
-pub const MARIADB: Package = package("mariadb-server", &["mariadbd", "/usr/sbin/mariadbd"]);
-pub const FIREBIRD: Package = package("firebird3.0-utils", &["gbak", "isql-fb"]);
-/// The engine as a library, without the server: nothing is started.
-pub const FIREBIRD_ENGINE: Package =
-    package("firebird3.0-server-core", &["sh -c ls /usr/lib/*/firebird/*/plugins/libEngine1*.so"]);
-pub const OPENSSL: Package = package("openssl", &["openssl"]);
-pub const NPM: Package = package("npm", &["npm"]);
-pub const MAVEN: Package = package("maven", &["mvn"]);
-pub const SLURMCTLD: Package = package("slurmctld", &["slurmctld", "/usr/sbin/slurmctld"]);
-pub const SLURMD: Package = package("slurmd", &["slurmd", "/usr/sbin/slurmd"]);
-pub const SLURM_CLIENT: Package = package("slurm-client", &["sbatch"]);
-pub const SYSBENCH: Package = package("sysbench", &["sysbench"]);
 
 /// Makes sure that they are installed: root installs missing ones on request, or in CI.
 ///
 /// # Errors
 /// What is missing, and the command that installs it.
-pub fn ensure(packages: &[&'static Package], asked: bool) -> Result<(), String> {
-    let missing = missing(packages, is_there);
-    if missing.is_empty() {
+pub fn ensure(packages: &[&str], asked: bool) -> Result<(), String> {
+    let known = &table::tables()?.packages;
+    let is_installed =
+        |name: &str| known.get(name).is_some_and(|programs| programs.iter().any(|one| is_there(one)));
+    let missing = |packages: &[&str]| -> Vec<String> {
+        let mut missing: Vec<String> = packages.iter().map(|name| (*name).to_owned()).collect();
+        missing.sort();
+        missing.dedup();
+        missing.retain(|name| !is_installed(name));
+        missing
+    };
+    let found = missing(packages);
+    if found.is_empty() {
         return Ok(());
     }
     if !(asked || is_ci()) || !is_root() || !is_on_path("apt-get") {
-        return Err(format!("not installed: {}; {}", names(&missing).join(", "), install_command(&missing)));
+        return Err(format!("not installed: {}; {}", found.join(", "), install_command(&found)));
     }
-    install(&missing)?;
-    match self::missing(packages, is_there).as_slice() {
+    install(&found)?;
+    match missing(packages).as_slice() {
         [] => Ok(()),
-        left => Err(format!("installed, but their programs are missing: {}", names(left).join(", "))),
+        left => Err(format!("installed, but their programs are missing: {}", left.join(", "))),
     }
 }
 
@@ -60,18 +39,7 @@ pub fn is_ci() -> bool {
     std::env::var("CI").is_ok_and(|value| value == "true" || value == "1")
 }
 
-/// The missing ones, each once.
-fn missing(packages: &[&'static Package], found: impl Fn(&str) -> bool) -> Vec<&'static Package> {
-    let mut missing = Vec::new();
-    for package in packages {
-        if !missing.contains(package) && !package.programs.iter().any(|program| found(program)) {
-            missing.push(*package);
-        }
-    }
-    missing
-}
-
-fn install(missing: &[&Package]) -> Result<(), String> {
+fn install(missing: &[String]) -> Result<(), String> {
     // The packages of servers start them after installing, unless the system is in single-user mode
     // (invoke-rc.d(8)); tests start servers themselves.
     let apt = |arguments: &[&str]| {
@@ -79,18 +47,14 @@ fn install(missing: &[&Package]) -> Result<(), String> {
     };
     apt(&["update", "-q"])?;
     let mut arguments = vec!["install", "-q", "-y", "--no-install-recommends"];
-    arguments.extend(names(missing));
+    arguments.extend(missing.iter().map(String::as_str));
     apt(&arguments)
 }
 
 /// The command that installs packages.
-fn install_command(missing: &[&Package]) -> String {
+fn install_command(missing: &[String]) -> String {
     let sudo = if is_root() { "" } else { "sudo " };
-    format!("{sudo}apt-get install -y --no-install-recommends {}", names(missing).join(" "))
-}
-
-fn names(packages: &[&Package]) -> Vec<&'static str> {
-    packages.iter().map(|package| package.name).collect()
+    format!("{sudo}apt-get install -y --no-install-recommends {}", missing.join(" "))
 }
 
 fn is_there(program: &str) -> bool {
@@ -141,20 +105,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_program_of_a_package_is_enough() {
-        let packages = [&CHROMIUM, &NPM];
-        assert_eq!(missing(&packages, |program| program == "npm"), [&CHROMIUM]);
-        assert!(missing(&packages, |program| program != "chromium").is_empty());
-        assert_eq!(missing(&packages, |_| false).len(), 2);
-    }
-
-    #[test]
     fn what_is_missing_is_said_with_the_command_that_installs_it() {
-        static NOWHERE: Package = package("nowhere", &["threadwise-no-such-program"]);
         assert_eq!(ensure(&[], false), Ok(()));
-        assert!(install_command(&[&NOWHERE]).ends_with("apt-get install -y --no-install-recommends nowhere"));
+        assert!(install_command(&["a".into()]).ends_with("apt-get install -y --no-install-recommends a"));
         if !is_ci() {
-            let why = ensure(&[&NOWHERE], false).unwrap_err();
+            let why = ensure(&["nowhere"], false).unwrap_err();
             assert!(why.starts_with("not installed: nowhere; ") && why.contains("apt-get install"), "{why}");
         }
     }

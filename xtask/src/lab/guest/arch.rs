@@ -4,7 +4,8 @@
 //! system's, which are looked up in separate lists below `target/`, so that the system's apt is unchanged.
 
 use crate::command::Task;
-use crate::packages::{self, Package};
+use crate::lab::packages;
+use serde::{Deserialize, Deserializer};
 
 /// A kind of processor.
 #[derive(Debug, PartialEq, Eq)]
@@ -13,8 +14,10 @@ pub struct Arch {
     pub name: &'static str,
     /// Debian's name for it.
     pub debian: &'static str,
-    /// QEMU's program and its package.
-    pub emulator: Package,
+    /// QEMU's program.
+    pub qemu: &'static str,
+    /// Its package.
+    pub package: &'static str,
     /// Debian's package that depends on the newest kernel for virtual machines.
     pub newest_kernel: &'static str,
     /// Machine and processor.
@@ -28,7 +31,8 @@ pub struct Arch {
 pub const X86_64: Arch = Arch {
     name: "x86_64",
     debian: "amd64",
-    emulator: Package { name: "qemu-system-x86", programs: &["qemu-system-x86_64"] },
+    qemu: "qemu-system-x86_64",
+    package: "qemu-system-x86",
     newest_kernel: "linux-image-cloud-amd64",
     arguments: &["-cpu", "max,vendor=GenuineIntel"],
     console: "ttyS0",
@@ -38,7 +42,8 @@ pub const X86_64: Arch = Arch {
 pub const AARCH64: Arch = Arch {
     name: "aarch64",
     debian: "arm64",
-    emulator: Package { name: "qemu-system-arm", programs: &["qemu-system-aarch64"] },
+    qemu: "qemu-system-aarch64",
+    package: "qemu-system-arm",
     newest_kernel: "linux-image-cloud-arm64",
     arguments: &["-machine", "virt", "-cpu", "neoverse-n1"],
     console: "ttyAMA0",
@@ -47,12 +52,17 @@ pub const AARCH64: Arch = Arch {
 /// Where apt keeps its lists of another architecture, relative to the workspace.
 const LISTS: &str = "target/test-kernel/apt";
 
-impl Arch {
-    /// QEMU's program.
-    pub fn qemu(&self) -> &'static str {
-        self.emulator.programs[0]
-    }
+/// The processor of this name.
+///
+/// # Errors
+/// There is none.
+pub fn named<'de, D: Deserializer<'de>>(from: D) -> Result<&'static Arch, D::Error> {
+    let name = String::deserialize(from)?;
+    let found = [&X86_64, &AARCH64].into_iter().find(|arch| arch.name == name);
+    found.ok_or_else(|| serde::de::Error::custom(format!("no processor {name}")))
+}
 
+impl Arch {
     fn is_host(&self) -> bool {
         self.name == std::env::consts::ARCH
     }

@@ -4,12 +4,19 @@
 //! A test of the laboratory is `#[ignore]`d and in a module `lab_NAME`; its requirements are checked here, so that
 //! it does not check them. The smoke of a part is the smallest run that would notice that it is broken: CI runs it.
 
+pub mod emulated;
+pub mod fetched;
+pub mod fuzz;
+pub mod guest;
+pub mod machines;
+pub mod packages;
+mod table;
+pub mod watched;
+
 use crate::command::Task;
-use crate::fetched::{self, AXE, CLIENTS, FLEETS, Fetched, MARIADB, POSTGRES, SQLGLOT};
-use crate::packages::{self, Package};
 use crate::steps::Steps;
 use crate::test::Counts;
-use crate::{emulated, fuzz, machines};
+use table::{Part, tables};
 
 /// How much of a part is run.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -33,144 +40,29 @@ impl Scale {
     }
 }
 
-/// A part of the laboratory.
-struct Part {
-    name: &'static str,
-    about: &'static str,
-    packages: &'static [&'static Package],
-    /// What the smoke omits.
-    fetched: &'static [&'static Fetched],
-    /// Engines to add with `threadwise engine add`: for the smoke, and for all of it.
-    engines: [Option<&'static str>; 2],
-    /// Whether there are modules `lab_NAME` of tests; those of the smoke are called `smoke…`.
-    has_tests: bool,
-    /// What is run beside them, with the variables of its tests.
-    beside: fn(Scale, &Variables) -> Result<(), String>,
-}
-
-/// All of them, the fastest first.
-const PARTS: [Part; 12] = [
-    Part {
-        name: "figures",
-        about: "figures of all stored studies, to the last digit",
-        has_tests: true,
-        ..PLAIN
-    },
-    Part {
-        name: "clock",
-        about: "what needs real time: probes, looks, samplers, windows, limits",
-        has_tests: true,
-        ..PLAIN
-    },
-    Part {
-        name: "kills",
-        about: "programs killed at hundreds of moments, and attacks on files",
-        has_tests: true,
-        ..PLAIN
-    },
-    Part {
-        name: "simulations",
-        about: "error rates of every sentence, by many simulated studies",
-        has_tests: true,
-        ..PLAIN
-    },
-    Part { name: "portable", about: "fallbacks of what exists for x86-64 only", beside: portable, ..PLAIN },
-    Part {
-        name: "fuzz",
-        about: "mutated inputs for all that reads what others wrote",
-        beside: |scale, _| match scale {
-            Scale::Smoke => fuzz::run(&["--inputs", "300", "--seed", "1"]),
-            Scale::Once => fuzz::run(&["--seconds", "20", "--seed", "1"]),
-            Scale::Hours(hours) => fuzz::run(&["--seconds", &format!("{:.0}", (200.0 * hours).max(1.0))]),
-        },
-        ..PLAIN
-    },
-    Part {
-        name: "browser",
-        about: "pages in Chromium, and their accessibility",
-        packages: &[&packages::CHROMIUM],
-        fetched: &[&AXE],
-        has_tests: true,
-        ..PLAIN
-    },
-    Part {
-        name: "servers",
-        about: "PostgreSQL, MariaDB and Firebird, of Debian and of today, and the tools that load them",
-        packages: &[
-            &packages::POSTGRESQL,
-            &packages::MARIADB,
-            &packages::FIREBIRD,
-            &packages::FIREBIRD_ENGINE,
-            &packages::OPENSSL,
-            &packages::PYTHON,
-            &packages::VENV,
-            &packages::SYSBENCH,
-        ],
-        fetched: &[&POSTGRES, &MARIADB],
-        engines: [None, Some("duckdb")],
-        has_tests: true,
-        ..PLAIN
-    },
-    Part {
-        name: "engines",
-        about: "DuckDB, DataFusion and chDB, all of TPC-H, the tests of workers/, and clients in Python of scripted servers",
-        packages: &[&packages::PYTHON, &packages::VENV, &packages::POSTGRESQL],
-        fetched: &[&SQLGLOT, &CLIENTS],
-        engines: [Some("duckdb"), Some("clickhouse")],
-        has_tests: true,
-        beside: workers,
-    },
-    Part {
-        name: "fleets",
-        about: "Slurm, Ansible and manifests for Kubernetes",
-        packages: &[
-            &packages::PYTHON,
-            &packages::VENV,
-            &packages::SLURMCTLD,
-            &packages::SLURMD,
-            &packages::SLURM_CLIENT,
-        ],
-        fetched: &[&FLEETS],
-        has_tests: true,
-        ..PLAIN
-    },
-    Part {
-        name: "emulated",
-        about: "looks in an emulated guest against a known schedule",
-        beside: |scale, _| match scale {
-            Scale::Smoke => emulated::run(&["--seconds", "20"]),
-            Scale::Once => emulated::run(&[]),
-            Scale::Hours(hours) => {
-                emulated::run(&["--seconds", &format!("{:.0}", (3600.0 * hours).max(60.0))])
-            }
-        },
-        ..PLAIN
-    },
-    Part {
-        name: "machines",
-        about: "topology, placements, studies and kills on emulated machines; topology of recorded ones",
-        beside: |scale, _| {
+/// What is run beside a part's tests, with the variables of its tests.
+fn beside(name: &str, scale: Scale, variables: &Variables) -> Result<(), String> {
+    let seconds = |hours: f64, share: f64, least: f64| format!("{:.0}", (share * hours).max(least));
+    match (name, scale) {
+        ("portable", _) => portable(scale),
+        ("engines", _) => workers(scale, variables),
+        ("fuzz", Scale::Smoke) => fuzz::run(&["--inputs", "300", "--seed", "1"]),
+        ("fuzz", Scale::Once) => fuzz::run(&["--seconds", "20", "--seed", "1"]),
+        ("fuzz", Scale::Hours(hours)) => fuzz::run(&["--seconds", &seconds(hours, 200.0, 1.0)]),
+        ("emulated", Scale::Smoke) => emulated::run(&["--seconds", "20"]),
+        ("emulated", Scale::Once) => emulated::run(&[]),
+        ("emulated", Scale::Hours(hours)) => emulated::run(&["--seconds", &seconds(hours, 3600.0, 60.0)]),
+        ("machines", _) => {
             recorded_machines()?;
-            match scale {
-                Scale::Smoke => machines::run(&["one-package-smt"]),
-                Scale::Once => machines::run(&[]),
-                Scale::Hours(_) => machines::run(&["--all"]),
-            }
-        },
-        ..PLAIN
-    },
-];
-
-/// A part whose tests need nothing.
-const PLAIN: Part = Part {
-    name: "",
-    about: "",
-    packages: &[],
-    fetched: &[],
-    engines: [None; 2],
-    has_tests: false,
-    beside: |_, _| Ok(()),
-};
+            machines::run(match scale {
+                Scale::Smoke => &["one-package-smt"],
+                Scale::Once => &[],
+                Scale::Hours(_) => &["--all"],
+            })
+        }
+        _ => Ok(()),
+    }
+}
 
 /// The command line.
 #[derive(Debug, PartialEq)]
@@ -189,6 +81,7 @@ impl<'a> Options<'a> {
     fn read(words: &[&'a str]) -> Result<Self, String> {
         let mut options =
             Self { names: Vec::new(), scale: Scale::Once, may_install: false, is_list: false, is_env: false };
+        let parts = &tables()?.parts;
         let mut words = words.iter();
         while let Some(word) = words.next() {
             match *word {
@@ -201,9 +94,9 @@ impl<'a> Options<'a> {
                     let hours = value.parse().ok().filter(|hours| (0.001..=1000.0).contains(hours));
                     options.scale = Scale::Hours(hours.ok_or(format!("--hours {value}: 0.001 to 1000"))?);
                 }
-                name if PARTS.iter().any(|part| part.name == name) => options.names.push(name),
+                name if parts.iter().any(|part| part.name == name) => options.names.push(name),
                 other => {
-                    let names: Vec<&str> = PARTS.iter().map(|part| part.name).collect();
+                    let names: Vec<&str> = parts.iter().map(|part| part.name.as_str()).collect();
                     return Err(format!("the laboratory has no '{other}'; parts: {}", names.join(", ")));
                 }
             }
@@ -211,15 +104,16 @@ impl<'a> Options<'a> {
         Ok(options)
     }
 
-    fn parts(&self) -> Vec<&'static Part> {
-        PARTS.iter().filter(|part| self.names.is_empty() || self.names.contains(&part.name)).collect()
+    fn parts(&self) -> Result<Vec<&'static Part>, String> {
+        let is_asked = |part: &&Part| self.names.is_empty() || self.names.contains(&part.name.as_str());
+        Ok(tables()?.parts.iter().filter(is_asked).collect())
     }
 }
 
 /// Runs parts, by default all; a failed one does not keep others from running.
 pub fn run(words: &[&str]) -> Result<(), String> {
     let options = Options::read(words)?;
-    let parts = options.parts();
+    let parts = options.parts()?;
     if options.is_list {
         parts.iter().for_each(|part| println!("{:<12} {}", part.name, part.about));
         return Ok(());
@@ -237,14 +131,14 @@ pub fn run(words: &[&str]) -> Result<(), String> {
     let mut steps = Steps::default();
     let mut failed: Vec<&str> = Vec::new();
     // All at once; a part reports itself what is still missing.
-    let packages: Vec<&Package> = parts.iter().flat_map(|part| part.packages).copied().collect();
+    let packages: Vec<&str> = parts.iter().flat_map(|part| &part.packages).map(String::as_str).collect();
     if let Err(why) = steps.step("packages", || packages::ensure(&packages, options.may_install)) {
         println!("{why}");
     }
     for part in &parts {
-        if let Err(why) = steps.step(part.name, || part.run(scale, options.may_install)) {
+        if let Err(why) = steps.step(&part.name, || part.run(scale, options.may_install)) {
             println!("{}: {why}", part.name);
-            failed.push(part.name);
+            failed.push(&part.name);
         }
     }
     println!("\n=== laboratory\n{}", steps.summary());
@@ -257,16 +151,19 @@ pub fn run(words: &[&str]) -> Result<(), String> {
 impl Part {
     /// Makes the packages and fetched parts available; the variables for the tests.
     fn variables(&self, scale: Scale, may_install: bool) -> Result<Variables, String> {
-        packages::ensure(self.packages, may_install)?;
+        let packages: Vec<&str> = self.packages.iter().map(String::as_str).collect();
+        packages::ensure(&packages, may_install)?;
         let is_smoke = scale == Scale::Smoke;
-        let fetched = self.fetched.iter().filter(|_| !is_smoke);
-        let are_servers = fetched.clone().any(|fetched| std::ptr::eq(*fetched, &POSTGRES));
-        if let Some(why) = fetched::impossible().filter(|_| are_servers) {
+        let known = &tables()?.fetched;
+        let is_wanted = |name: &str| !is_smoke && self.fetched.iter().any(|wanted| wanted == name);
+        if let Some(why) = fetched::impossible().filter(|_| is_wanted("postgres")) {
             return Err(why);
         }
+        let wanted = known.iter().filter(|fetched| is_wanted(&fetched.name));
         let mut variables: Variables =
-            fetched.map(|fetched| fetched.ensure(may_install)).collect::<Result<_, _>>()?;
-        if let Some(engine) = self.engines[usize::from(!is_smoke)] {
+            wanted.map(|fetched| fetched.ensure(may_install)).collect::<Result<_, _>>()?;
+        let engine = &self.engines[usize::from(!is_smoke)];
+        if !engine.is_empty() {
             variables.push(fetched::engines(engine)?);
         }
         Ok(variables)
@@ -274,7 +171,7 @@ impl Part {
 
     fn run(&self, scale: Scale, may_install: bool) -> Result<(), String> {
         let variables = self.variables(scale, may_install)?;
-        if self.has_tests {
+        if self.tests {
             let smoke = if scale == Scale::Smoke { "smoke" } else { "" };
             let tests = ["test", "--workspace", "--no-fail-fast", "--", "--ignored"];
             let tests = Task::new("cargo", &tests).more(&[&format!("lab_{}::{smoke}", self.name)]);
@@ -288,7 +185,7 @@ impl Part {
                 return Err(format!("no test in a module lab_{} is called {smoke}…", self.name));
             }
         }
-        (self.beside)(scale, &variables)
+        beside(&self.name, scale, &variables)
     }
 }
 
@@ -310,7 +207,7 @@ fn recorded_machines() -> Result<(), String> {
 
 /// `--cfg threadwise_portable` enables the fallbacks, so that an x86-64 machine can test them. The crates that have
 /// some are tested; for all others their interface is the same.
-fn portable(scale: Scale, _: &Variables) -> Result<(), String> {
+fn portable(scale: Scale) -> Result<(), String> {
     // Cargo keeps a wrapper's builds apart from rustc's, as for clippy: RUSTFLAGS would build every
     // dependency again.
     let wrapper = std::fs::canonicalize("xtask/portable-rustc")
@@ -330,7 +227,9 @@ fn portable(scale: Scale, _: &Variables) -> Result<(), String> {
 fn workers(scale: Scale, variables: &Variables) -> Result<(), String> {
     let folder = |variable: &str| {
         let found = variables.iter().find(|[name, _]| name == variable).map(|[_, value]| value.as_str());
-        found.ok_or_else(|| format!("{variable} is not set: the table of parts in xtask/src/lab.rs is wrong"))
+        found.ok_or_else(|| {
+            format!("{variable} is not set: the table of parts in xtask/src/lab/parts.toml is wrong")
+        })
     };
     // -B: no compiled files beside the sources.
     let unittest = ["-B", "-m", "unittest", "discover", "-s", "workers/tests"];
@@ -349,13 +248,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn parts_have_names_of_their_own_and_are_known_by_them() {
-        let names: std::collections::BTreeSet<&str> = PARTS.iter().map(|part| part.name).collect();
-        assert_eq!(names.len(), PARTS.len());
-        let options = Options::read(&["servers", "--hours", "0.5", "fuzz"]).unwrap();
-        assert_eq!(options.scale, Scale::Hours(0.5));
-        assert_eq!(options.parts().iter().map(|part| part.name).collect::<Vec<_>>(), ["fuzz", "servers"]);
-        assert_eq!(Options::read(&[]).unwrap().parts().len(), PARTS.len());
+    fn parts_are_known_by_their_names() {
+        let names = |words: &[&str]| -> Vec<&str> {
+            Options::read(words).unwrap().parts().unwrap().iter().map(|part| part.name.as_str()).collect()
+        };
+        assert_eq!(Options::read(&["--hours", "0.5"]).unwrap().scale, Scale::Hours(0.5));
+        assert_eq!(names(&["servers", "--hours", "0.5", "fuzz"]), ["fuzz", "servers"]);
+        assert_eq!(names(&[]).len(), tables().unwrap().parts.len());
     }
 
     #[test]

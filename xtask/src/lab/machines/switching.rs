@@ -30,12 +30,12 @@ pub fn judged(machine: &Machine, output: &str) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::list::MACHINES;
+    use super::super::machine::tables;
     use super::*;
 
     #[test]
     fn one_of_each_core_stays_and_all_come_back() {
-        let machine = &MACHINES[0];
+        let machine = &tables().unwrap().machines[0];
         assert_eq!(judged(machine, "0,2,4,6\n0-7\n0,2,4,6\n0-7\n"), Vec::<String>::new());
         let found = judged(machine, "0,2,4,6\n0,2,4,6\n0,2,4,6\n0-6\n");
         assert_eq!(found.len(), 2, "{found:?}");

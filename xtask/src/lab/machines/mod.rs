@@ -8,16 +8,14 @@ mod boots;
 mod checks;
 mod console;
 mod kills;
-mod list;
 mod machine;
 mod studies;
 mod switching;
 mod table;
 
-use crate::guest::parts::{self, Parts};
+use crate::lab::guest::parts::{self, Parts};
 use checks::Outcome;
-use list::MACHINES;
-use machine::Machine;
+use machine::{Machine, tables};
 use std::time::Instant;
 
 /// The command line.
@@ -32,14 +30,15 @@ struct Options {
 impl Options {
     fn read(words: &[&str]) -> Result<Self, String> {
         let mut options = Self::default();
+        let machines = &tables()?.machines;
         for word in words {
             match *word {
                 "--all" => options.is_all = true,
-                name if MACHINES.iter().any(|machine| machine.name == name) => {
+                name if machines.iter().any(|machine| machine.name == name) => {
                     options.names.push(name.to_owned())
                 }
                 other => {
-                    let names: Vec<&str> = MACHINES.iter().map(|machine| machine.name).collect();
+                    let names: Vec<&str> = machines.iter().map(|machine| machine.name.as_str()).collect();
                     return Err(format!(
                         "machines [--all] [NAME…], not '{other}'; names: {}",
                         names.join(", ")
@@ -52,8 +51,8 @@ impl Options {
 
     fn has(&self, machine: &Machine) -> bool {
         match self.names.is_empty() {
-            true => self.is_all || machine.is_quick,
-            false => self.names.iter().any(|name| name == machine.name),
+            true => self.is_all || !machine.by_all,
+            false => self.names.contains(&machine.name),
         }
     }
 }
@@ -71,18 +70,18 @@ pub fn run(words: &[&str]) -> Result<(), String> {
     let begun = Instant::now();
     let mut rows: Vec<Row> = Vec::new();
     let are_all = options.is_all && options.names.is_empty();
-    for machine in MACHINES.iter().filter(|machine| options.has(machine)) {
+    for machine in tables()?.machines.iter().filter(|machine| options.has(machine)) {
         let parts = parts::ready(machine.guest.arch)?;
         rows.push((machine, tried(machine, &options, &parts)?));
     }
-    println!("\n{}", table::of(&rows));
+    println!("\n{}", table::of(&rows)?);
     println!("{:.1} minutes", begun.elapsed().as_secs_f64() / 60.0);
     if are_all && std::env::var_os(WRITE_DOCS).is_some() {
-        std::fs::write(DOCUMENT, table::document(&rows))
+        std::fs::write(DOCUMENT, table::document(&rows)?)
             .map_err(|cause| format!("cannot write {DOCUMENT}: {cause}"))?;
     }
     let failed = |(machine, outcomes): &Row| {
-        outcomes.iter().any(|outcome| !outcome.faults().is_empty()).then_some(machine.name)
+        outcomes.iter().any(|outcome| !outcome.faults().is_empty()).then_some(machine.name.as_str())
     };
     let failed: Vec<&str> = rows.iter().filter_map(failed).collect();
     match failed.is_empty() {
@@ -111,9 +110,10 @@ mod tests {
         let all = Options::read(&["--all"]).unwrap();
         let quick = Options::read(&[]).unwrap();
         let one = Options::read(&["64-cpus"]).unwrap();
-        let having = |options: &Options| MACHINES.iter().filter(|machine| options.has(machine)).count();
-        assert_eq!(having(&all), MACHINES.len());
-        assert!(having(&quick) < MACHINES.len() && having(&quick) > 5);
+        let machines = &tables().unwrap().machines;
+        let having = |options: &Options| machines.iter().filter(|machine| options.has(machine)).count();
+        assert_eq!(having(&all), machines.len());
+        assert!(having(&quick) < machines.len() && having(&quick) > 5);
         assert_eq!(having(&one), 1);
         assert!(Options::read(&["65-cpus"]).is_err_and(|why| why.contains("64-cpus")));
     }

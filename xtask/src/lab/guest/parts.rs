@@ -6,7 +6,7 @@
 use super::arch::Arch;
 use super::cpio::Archive;
 use crate::command::Task;
-use crate::packages;
+use crate::lab::packages;
 use crate::{dist, elf};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -21,7 +21,7 @@ pub fn ready(arch: &'static Arch) -> Result<Parts, String> {
     if !cfg!(target_os = "linux") {
         return Err("emulated guests need Linux".to_owned());
     }
-    packages::ensure(&[&arch.emulator], false)?;
+    packages::ensure(&[arch.package], false)?;
     Parts::find(arch)
 }
 
@@ -60,7 +60,7 @@ impl Parts {
 
     /// An initial file system whose `/init` runs these commands of a shell, then powers off. `threadwise` and
     /// `busybox` are on PATH, and busybox's programs by their names.
-    pub fn initial_files(&self, commands: &[&str]) -> Vec<u8> {
+    pub fn initial_files(&self, commands: &[String]) -> Vec<u8> {
         let mut archive = Archive::default();
         ["bin", "dev", "proc", "sys", "tmp"].into_iter().for_each(|path| archive.folder(path));
         archive.program("bin/busybox", &self.busybox);
@@ -71,7 +71,7 @@ impl Parts {
 }
 
 /// The first program of the guest. Without `devtmpfs` a command would have no `/dev/null`.
-fn init(commands: &[&str]) -> String {
+fn init(commands: &[String]) -> String {
     let before = "#!/bin/busybox sh\n\
         export PATH=/bin\n\
         /bin/busybox --install -s /bin\n\
@@ -169,7 +169,7 @@ mod tests {
 
     #[test]
     fn init_ends_with_the_commands_and_the_guests_end() {
-        let text = init(&["threadwise topology", "echo done"]);
+        let text = init(&["threadwise topology".to_owned(), "echo done".to_owned()]);
         assert!(text.starts_with("#!/bin/busybox sh\n"));
         assert!(text.ends_with("\nthreadwise topology\necho done\npoweroff -f\n"), "{text}");
     }

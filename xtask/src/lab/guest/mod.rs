@@ -1,21 +1,21 @@
 //! A guest that QEMU emulates in software: each of its logical CPUs is a thread of QEMU, which can be moved.
 //!
 //! Source: qemu-system-x86_64(1): `-accel tcg,thread=multi`, `-smp`, `-numa`, `-name debug-threads=on`, which
-//! names the threads `CPU 0/TCG` and so on. `setpriv --pdeathsig` (setpriv(1), PR_SET_PDEATHSIG(2const)) ends QEMU
-//! when the thread that started it ends, including by a signal: a guest is booted from the main thread.
+//! names the threads `CPU 0/TCG` and so on. A guest is booted from the main thread, with which it ends
+//! ([`super::watched`]).
 
 pub mod arch;
 pub mod cpio;
 pub mod parts;
 
+use super::watched::{Line, Watched};
 use arch::Arch;
 use parts::Parts;
+use serde::Deserialize;
 use std::collections::VecDeque;
 use std::fs;
-use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdout, Command, Stdio};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::mpsc::RecvTimeoutError;
 use std::time::{Duration, Instant};
 
 /// Time limit until all of QEMU's threads of logical CPUs exist.
@@ -27,9 +27,11 @@ const LAST_LINES: usize = 3;
 const KERNEL_ARGUMENTS: &str = "quiet loglevel=0 panic=-1 mitigations=off tsc=reliable no_timer_check";
 
 /// A machine and its commands.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Guest<'a> {
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Guest {
     /// Its processor.
+    #[serde(deserialize_with = "arch::named")]
     pub arch: &'static Arch,
     /// Sockets, cores of each, threads of each core.
     pub smp: [u32; 3],
@@ -38,50 +40,45 @@ pub struct Guest<'a> {
     /// Clusters of a socket, among which its cores are divided; 0 if the processor has none.
     pub clusters: u32,
     /// NUMA nodes; empty for a machine without them.
-    pub numa: &'a [Node<'a>],
+    pub numa: Vec<Node>,
     /// Distances between nodes other than those of the same node (10) and of two (20).
-    pub distances: &'a [[u32; 3]],
+    pub distances: Vec<[u32; 3]>,
     /// Addition to the kernel's command line.
-    pub kernel: &'a str,
+    pub kernel: String,
     /// Commands of a shell, after which the guest powers off.
-    pub commands: &'a [&'a str],
+    #[serde(skip)]
+    pub commands: Vec<String>,
 }
 
 /// A machine of one core, which others differ from.
-pub const SMALLEST: Guest<'_> = Guest {
-    arch: &arch::X86_64,
-    smp: [1, 1, 1],
-    clusters: 0,
-    memory_mib: 512,
-    numa: &[],
-    distances: &[],
-    kernel: "",
-    commands: &[],
-};
-
-/// A NUMA node.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Node<'a> {
-    /// Logical CPUs, such as `0-1`; empty for a memory-only node.
-    pub cpus: &'a str,
-    /// Memory, MiB.
-    pub memory_mib: u32,
+impl Default for Guest {
+    fn default() -> Self {
+        Self {
+            arch: &arch::X86_64,
+            smp: [1, 1, 1],
+            memory_mib: 512,
+            clusters: 0,
+            numa: Vec::new(),
+            distances: Vec::new(),
+            kernel: String::new(),
+            commands: Vec::new(),
+        }
+    }
 }
 
-/// A line of the serial console.
-#[derive(Debug, Clone)]
-pub struct Line {
-    /// When its end arrived.
-    pub arrived: Instant,
-    /// Without its end.
-    pub text: String,
+/// A NUMA node.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct Node {
+    /// Logical CPUs, such as `0-1`; empty for a memory-only node.
+    pub cpus: String,
+    /// Memory, MiB.
+    pub memory_mib: u32,
 }
 
 /// A running guest. It is killed when this is dropped.
 #[derive(Debug)]
 pub struct Running {
-    qemu: Child,
-    lines: Receiver<Line>,
+    qemu: Watched,
     /// The last lines, for an error.
     last: VecDeque<String>,
     until: Instant,
@@ -89,7 +86,7 @@ pub struct Running {
     initial_files: Option<PathBuf>,
 }
 
-impl Guest<'_> {
+impl Guest {
     /// Number of its logical CPUs.
     pub fn cpus(&self) -> u32 {
         self.smp.iter().product()
@@ -101,24 +98,12 @@ impl Guest<'_> {
     /// A file cannot be written, or QEMU cannot be started.
     pub fn boot(&self, parts: &Parts, limit: Duration) -> Result<Running, String> {
         let initial_files = Path::new("target").join(format!("emulated-{}.cpio", std::process::id()));
-        fs::write(&initial_files, parts.initial_files(self.commands))
+        fs::write(&initial_files, parts.initial_files(&self.commands))
             .map_err(|cause| format!("cannot write {}: {cause}", initial_files.display()))?;
-        let started = Command::new("setpriv")
-            .args(["--pdeathsig", "KILL", self.arch.qemu()])
-            .args(self.arguments())
-            .arg("-kernel")
-            .arg(&parts.kernel)
-            .arg("-initrd")
-            .arg(&initial_files)
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .spawn();
-        let mut qemu = started.map_err(|cause| format!("cannot start setpriv (util-linux): {cause}"))?;
-        let (line, lines) = channel();
-        if let Some(console) = qemu.stdout.take() {
-            std::thread::spawn(move || pass_on(console, &line));
-        }
-        Ok(Running::new(qemu, lines, limit, Some(initial_files)))
+        let [kernel, files] = [&parts.kernel, &initial_files].map(|path| path.to_string_lossy().into_owned());
+        let files = ["-kernel".to_owned(), kernel, "-initrd".to_owned(), files];
+        let words = [&[self.arch.qemu.to_owned()], &self.arguments()[..], &files].concat();
+        Ok(Running::new(Watched::start(&words)?, limit, Some(initial_files)))
     }
 
     fn arguments(&self) -> Vec<String> {
@@ -155,7 +140,7 @@ impl Guest<'_> {
                 },
             ]);
         }
-        for [from, to, distance] in self.distances {
+        for [from, to, distance] in &self.distances {
             arguments.extend(["-numa".to_owned(), format!("dist,src={from},dst={to},val={distance}")]);
         }
         arguments
@@ -163,13 +148,13 @@ impl Guest<'_> {
 }
 
 impl Running {
-    fn new(qemu: Child, lines: Receiver<Line>, limit: Duration, initial_files: Option<PathBuf>) -> Self {
-        Self { qemu, lines, last: VecDeque::new(), until: Instant::now() + limit, initial_files }
+    fn new(qemu: Watched, limit: Duration, initial_files: Option<PathBuf>) -> Self {
+        Self { qemu, last: VecDeque::new(), until: Instant::now() + limit, initial_files }
     }
 
     /// QEMU's process.
     pub fn process(&self) -> u32 {
-        self.qemu.id()
+        self.qemu.process()
     }
 
     /// The next line of the console; `None` if there is none before `wake_at`.
@@ -178,7 +163,7 @@ impl Running {
     /// The guest has ended, or its time is over.
     pub fn line(&mut self, wake_at: Instant) -> Result<Option<Line>, String> {
         let wait = wake_at.min(self.until).saturating_duration_since(Instant::now());
-        match self.lines.recv_timeout(wait) {
+        match self.qemu.lines.recv_timeout(wait) {
             Ok(line) => {
                 self.remove_initial_files();
                 self.last.push_back(line.text.clone());
@@ -190,8 +175,7 @@ impl Running {
             Err(RecvTimeoutError::Timeout) if Instant::now() < self.until => Ok(None),
             Err(RecvTimeoutError::Timeout) => Err(self.ended("took too long and was killed")),
             Err(RecvTimeoutError::Disconnected) => {
-                let status =
-                    self.qemu.wait().map_or_else(|cause| cause.to_string(), |status| status.to_string());
+                let status = self.qemu.ended();
                 Err(self.ended(&format!("ended before its time ({status})")))
             }
         }
@@ -215,7 +199,7 @@ impl Running {
     ///
     /// # Errors
     /// They do not exist in time.
-    pub fn cpu_threads(&self, guest: &Guest<'_>) -> Result<Vec<u32>, String> {
+    pub fn cpu_threads(&self, guest: &Guest) -> Result<Vec<u32>, String> {
         let until = Instant::now() + THREADS_WITHIN;
         loop {
             let mut threads = cpu_threads(&PathBuf::from(format!("/proc/{}/task", self.process())));
@@ -237,9 +221,6 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // One that has ended needs no signal.
-        let _ = self.qemu.kill();
-        let _ = self.qemu.wait();
         self.remove_initial_files();
     }
 }
@@ -255,39 +236,30 @@ fn cpu_threads(tasks: &Path) -> Vec<(u32, u32)> {
     folders.filter_map(of_thread).collect()
 }
 
-/// Sends the lines of a program's output until the receiver is gone.
-pub fn pass_on(console: ChildStdout, line: &Sender<Line>) {
-    for bytes in BufReader::new(console).split(b'\n').map_while(Result::ok) {
-        let text = String::from_utf8_lossy(&bytes).trim_end_matches('\r').to_owned();
-        if line.send(Line { arrived: Instant::now(), text }).is_err() {
-            return;
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn machines_are_values() {
-        let nodes = [Node { cpus: "0-1", memory_mib: 128 }, Node { cpus: "2-3", memory_mib: 384 }];
-        let guest = Guest { smp: [2, 1, 2], numa: &nodes, ..SMALLEST };
-        let words = guest.arguments().join(" ");
-        assert!(words.contains("-smp 4,sockets=2,cores=1,threads=2 -m 512M "), "{words}");
+        let node = |cpus: &str, memory_mib| Node { cpus: cpus.to_owned(), memory_mib };
+        let words = |guest: &Guest| guest.arguments().join(" ");
+        let numa = vec![node("0-1", 128), node("2-3", 384)];
+        let guest = words(&Guest { smp: [2, 1, 2], numa, ..Guest::default() });
+        assert!(guest.contains("-smp 4,sockets=2,cores=1,threads=2 -m 512M "), "{guest}");
         let second =
             "-object memory-backend-ram,id=node1,size=384M -numa node,nodeid=1,cpus=2-3,memdev=node1";
-        assert!(words.ends_with(second), "{words}");
-        assert!(!Guest { numa: &[], ..guest }.arguments().contains(&"-numa".to_owned()));
-        let clusters = Guest { arch: &arch::AARCH64, smp: [1, 4, 1], clusters: 2, ..SMALLEST };
-        let words = clusters.arguments().join(" ");
-        assert!(words.contains("-smp 4,sockets=1,clusters=2,cores=2,threads=1 "), "{words}");
-        assert!(words.contains("-append console=ttyAMA0 ") && words.contains("-machine virt"), "{words}");
-        let nodes = [Node { cpus: "0", memory_mib: 512 }, Node { cpus: "", memory_mib: 128 }];
-        let guest = Guest { numa: &nodes, distances: &[[0, 1, 31]], kernel: "maxcpus=1", ..SMALLEST };
-        let words = guest.arguments().join(" ");
-        assert!(words.ends_with("-numa node,nodeid=1,memdev=node1 -numa dist,src=0,dst=1,val=31"), "{words}");
-        assert!(words.contains(" no_timer_check maxcpus=1 "), "{words}");
+        assert!(guest.ends_with(second), "{guest}");
+        assert!(!words(&Guest::default()).contains("-numa"));
+        let clusters = Guest { arch: &arch::AARCH64, smp: [1, 4, 1], clusters: 2, ..Guest::default() };
+        let clusters = words(&clusters);
+        assert!(clusters.contains("-smp 4,sockets=1,clusters=2,cores=2,threads=1 "), "{clusters}");
+        assert!(clusters.contains("-append console=ttyAMA0 ") && clusters.contains("-machine virt"));
+        let numa = vec![node("0", 512), node("", 128)];
+        let kernel = "maxcpus=1".to_owned();
+        let guest = words(&Guest { numa, distances: vec![[0, 1, 31]], kernel, ..Guest::default() });
+        assert!(guest.ends_with("-numa node,nodeid=1,memdev=node1 -numa dist,src=0,dst=1,val=31"), "{guest}");
+        assert!(guest.contains(" no_timer_check maxcpus=1 "), "{guest}");
     }
 
     #[test]
@@ -305,11 +277,8 @@ mod tests {
     }
 
     fn running(script: &str, limit: Duration) -> Running {
-        let mut qemu = Command::new("sh").args(["-c", script]).stdout(Stdio::piped()).spawn().unwrap();
-        let (line, lines) = channel();
-        let console = qemu.stdout.take().unwrap();
-        std::thread::spawn(move || pass_on(console, &line));
-        Running::new(qemu, lines, limit, None)
+        let words = ["sh", "-c", script].map(str::to_owned);
+        Running::new(Watched::start(&words).unwrap(), limit, None)
     }
 
     const LONG: Duration = Duration::from_secs(60);

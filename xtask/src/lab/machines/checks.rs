@@ -3,10 +3,9 @@
 use super::boots;
 use super::console::{Output, outputs};
 use super::kills;
-use super::machine::Machine;
-use super::studies::{self, Study};
+use super::machine::{Machine, Study, tables};
 use super::switching;
-use crate::guest::parts::Parts;
+use crate::lab::guest::parts::Parts;
 use serde_json::Value;
 use std::time::Duration;
 
@@ -21,18 +20,8 @@ pub enum Check {
     Placements,
     /// SMT switched off, on, off by single logical CPUs, and restored.
     Smt,
-    /// A study whose arms are SMT on and off.
-    Arms,
-    /// Cached reads on SQLite, each run on the right logical CPUs.
-    LogicalIo,
-    /// Inserts on SQLite; by `--all`.
-    InsertSqlite,
-    /// Inserts on the native engine; by `--all`.
-    InsertNative,
-    /// A log writer near and far on the native engine; by `--all`.
-    LogWriter,
-    /// What `threadwise run` measures by default; by `--all`.
-    Main,
+    /// A small study, each run on the right logical CPUs.
+    Study(&'static Study),
     /// A study over four boots of the machine, with SMT and without; by `--all`.
     Boots,
     /// Processes that switch SMT are killed; all moments and ways by `--all`. It takes logical CPUs offline, and
@@ -41,19 +30,14 @@ pub enum Check {
 }
 
 /// All, in the order in which a machine does them.
-pub const CHECKS: [Check; 11] = [
-    Check::Topology,
-    Check::Placements,
-    Check::Smt,
-    Check::Arms,
-    Check::LogicalIo,
-    Check::InsertSqlite,
-    Check::InsertNative,
-    Check::LogWriter,
-    Check::Main,
-    Check::Boots,
-    Check::Kills,
-];
+///
+/// # Errors
+/// The table of studies is wrong.
+pub fn checks() -> Result<Vec<Check>, String> {
+    let studies = tables()?.studies.iter().map(Check::Study);
+    let first = [Check::Topology, Check::Placements, Check::Smt];
+    Ok(first.into_iter().chain(studies).chain([Check::Boots, Check::Kills]).collect())
+}
 
 /// Outcome of a check.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -78,27 +62,9 @@ impl Check {
             Self::Topology => "topology",
             Self::Placements => "placements",
             Self::Smt => "smt",
-            Self::Arms => "smt-off",
-            Self::LogicalIo => "logical-io",
-            Self::InsertSqlite => "insert-sqlite",
-            Self::InsertNative => "insert-native",
-            Self::LogWriter => "log-writer",
-            Self::Main => "run",
+            Self::Study(study) => &study.name,
             Self::Boots => "smt-boots",
             Self::Kills => "kills",
-        }
-    }
-
-    /// Its study.
-    fn study(self) -> Option<Study> {
-        match self {
-            Self::Topology | Self::Placements | Self::Smt | Self::Boots | Self::Kills => None,
-            Self::Arms => Some(studies::ARMS),
-            Self::LogicalIo => Some(studies::LOGICAL_IO),
-            Self::InsertSqlite => Some(studies::INSERT_SQLITE),
-            Self::InsertNative => Some(studies::INSERT_NATIVE),
-            Self::LogWriter => Some(studies::LOG_WRITER),
-            Self::Main => Some(studies::MAIN),
         }
     }
 
@@ -107,55 +73,47 @@ impl Check {
         matches!(self, Self::Topology | Self::Placements)
     }
 
-    fn is_quick(self) -> bool {
-        !matches!(self, Self::InsertSqlite | Self::InsertNative | Self::LogWriter | Self::Main | Self::Boots)
+    /// Whether this machine has it.
+    fn is_on(self, machine: &Machine, is_all: bool) -> bool {
+        let by_all = matches!(self, Self::Study(Study { by_all: true, .. }) | Self::Boots);
+        let is_named = machine.checks.iter().any(|name| name == self.name());
+        (is_all || !by_all) && (self.is_on_all() || is_named)
     }
 
     /// The command, or `None` if it is not for this machine, or not one command of one boot.
     fn command(self, machine: &Machine, is_all: bool) -> Option<String> {
-        match self {
-            _ if !is_all && !self.is_quick() => None,
-            Self::Topology => Some("threadwise topology --json".to_owned()),
+        let command = match self {
+            Self::Topology => "threadwise topology --json".to_owned(),
             Self::Placements => {
-                let asked = machine.placements.iter().map(|(text, _)| format!(" --placement {text}"));
-                Some(format!("threadwise topology --json{}", asked.collect::<String>()))
+                let asked = machine.placements().map(|(text, _)| format!(" --placement {text}"));
+                format!("threadwise topology --json{}", asked.collect::<String>())
             }
-            _ if !machine.checks.contains(&self.name()) => None,
-            Self::Smt => Some(switching::command()),
-            Self::Kills => Some(kills::command(is_all)),
-            _ => self.study().map(Study::command),
-        }
+            Self::Smt => switching::command(),
+            Self::Study(study) => study.command(),
+            Self::Kills => kills::command(is_all),
+            Self::Boots => return None,
+        };
+        self.is_on(machine, is_all).then_some(command)
     }
 
     /// Faults of the output of its command.
     fn judged(self, machine: &Machine, is_all: bool, output: &Output) -> Vec<String> {
-        if let Some(study) = self.study() {
-            return study.judged(machine, &output.text);
-        }
-        if self == Self::Smt {
-            return switching::judged(machine, &output.text);
-        }
-        if self == Self::Kills {
-            return kills::judged(is_all, &output.text);
-        }
+        let differs = match self {
+            Self::Study(study) => return study.judged(machine, &output.text),
+            Self::Smt => return switching::judged(machine, &output.text),
+            Self::Kills => return kills::judged(is_all, &output.text),
+            Self::Topology => Machine::topology_differs,
+            Self::Placements | Self::Boots => Machine::placements_differ,
+        };
         if output.status != 0 {
             let last = output.text.lines().last().unwrap_or_default();
             return vec![format!("exit status {}: {last}", output.status)];
         }
-        let said: Value = match serde_json::from_str(&output.text) {
-            Ok(said) => said,
-            Err(cause) => return vec![format!("no JSON: {cause}")],
-        };
-        match self {
-            Self::Topology => machine.topology_differs(&said),
-            _ => machine.placements_differ(&said),
+        match serde_json::from_str::<Value>(&output.text) {
+            Ok(said) => differs(machine, &said),
+            Err(cause) => vec![format!("no JSON: {cause}")],
         }
     }
-}
-
-/// Outcome of a machine without any check.
-pub fn none() -> Vec<Outcome> {
-    CHECKS.into_iter().map(|check| Outcome { check, found: None }).collect()
 }
 
 /// Boots the machine, does its checks, and returns their outcomes. A guest that ends early is the fault of the rest of
@@ -165,12 +123,13 @@ pub fn none() -> Vec<Outcome> {
 /// QEMU cannot be started.
 pub fn run(machine: &Machine, is_all: bool, parts: &Parts) -> Result<Vec<Outcome>, String> {
     let tried: Vec<(Check, String)> =
-        CHECKS.into_iter().filter_map(|check| Some((check, check.command(machine, is_all)?))).collect();
+        checks()?.into_iter().filter_map(|check| Some((check, check.command(machine, is_all)?))).collect();
     let long = tried.iter().filter(|(check, _)| !check.is_on_all()).count() as u32;
     let commands: Vec<(&str, &str)> =
         tried.iter().map(|(check, command)| (check.name(), command.as_str())).collect();
     let outputs = outputs(machine, parts, &commands, CHECK_LIMIT * long)?;
-    let mut outcomes = none();
+    let mut outcomes: Vec<Outcome> =
+        checks()?.into_iter().map(|check| Outcome { check, found: None }).collect();
     let mut record = |check: Check, found: Vec<String>| {
         outcomes
             .iter_mut()
@@ -183,7 +142,7 @@ pub fn run(machine: &Machine, is_all: bool, parts: &Parts) -> Result<Vec<Outcome
             Err(why) => record(*check, vec![why]),
         }
     }
-    if is_all && machine.checks.contains(&Check::Boots.name()) {
+    if Check::Boots.is_on(machine, is_all) {
         record(Check::Boots, boots::run(machine, parts)?);
     }
     Ok(outcomes)
@@ -195,13 +154,14 @@ mod tests {
 
     #[test]
     fn checks_of_machines_are_there() {
-        let known = |name: &&str| CHECKS.iter().any(|check| check.name() == *name && !check.is_on_all());
-        assert!(super::super::list::MACHINES.iter().flat_map(|machine| machine.checks).all(known));
+        let checks = checks().unwrap();
+        let known = |name: &String| checks.iter().any(|check| check.name() == name && !check.is_on_all());
+        assert!(tables().unwrap().machines.iter().flat_map(|machine| &machine.checks).all(known));
     }
 
     #[test]
     fn a_failed_command_and_no_json_are_faults() {
-        let machine = &super::super::list::MACHINES[0];
+        let machine = &tables().unwrap().machines[0];
         let of = |text: &str, status| {
             Check::Topology.judged(machine, false, &Output { text: text.to_owned(), status })
         };

@@ -5,13 +5,13 @@
 
 use super::console::{Output, outputs};
 use super::machine::Machine;
-use crate::guest::Guest;
-use crate::guest::parts::Parts;
+use crate::lab::guest::Guest;
+use crate::lab::guest::parts::Parts;
 use serde_json::Value;
 use std::time::Duration;
 
 /// The preset, reduced by [`definition`].
-const PRESET: &str = include_str!("../../../studies/smt-boots.toml");
+const PRESET: &str = include_str!("../../../../studies/smt-boots.toml");
 /// The reductions: an emulator is slow, and its times mean nothing.
 const SMALLER: [(&str, &str); 4] = [
     ("data = [\"l2\", \"memory\"]", "data = [\"l2\"]"),
@@ -101,7 +101,7 @@ fn boot(
     file: &str,
     steps: &[Step],
 ) -> Result<Result<Vec<String>, String>, String> {
-    let kernel = if smt == "off" { "nosmt" } else { "" };
+    let kernel = if smt == "off" { "nosmt".to_owned() } else { String::new() };
     let machine = Machine { guest: Guest { kernel, ..machine.guest.clone() }, ..machine.clone() };
     let files = files(file);
     let mut commands = vec![("files", files.as_str())];
@@ -184,7 +184,7 @@ fn judged(machine: &Machine, report: &str) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::list::MACHINES;
+    use super::super::machine::tables;
     use super::*;
     use serde_json::json;
 
@@ -223,10 +223,10 @@ mod tests {
     #[test]
     fn boots_have_their_arms_and_ratios_their_intervals() {
         let (on, off) = (("smt-on", 8), ("smt-off", 4));
-        let judged = |arms, high| judged(&MACHINES[0], &report(arms, high));
+        let judged = |arms, high| judged(&tables().unwrap().machines[0], &report(arms, high));
         assert_eq!(judged([on, off, off, on], json!(1.2)), Vec::<String>::new());
         assert_eq!(judged([on, off, off, ("smt-on", 7)], json!(1.2)).len(), 1);
         assert_eq!(judged([off, on, on, off], json!(null)).len(), 2);
-        assert!(super::judged(&MACHINES[0], "threadwise: no")[0].contains("not JSON"));
+        assert!(super::judged(&tables().unwrap().machines[0], "threadwise: no")[0].contains("not JSON"));
     }
 }

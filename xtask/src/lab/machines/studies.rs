@@ -3,46 +3,14 @@
 //! A run counts if the runner has read back every thread's mask; the built machine gives the logical CPUs of a core, a
 //! package or two packages.
 
-use super::machine::Machine;
-use crate::guest::arch::X86_64;
+use super::machine::{Machine, Study};
+use crate::lab::guest::arch::X86_64;
 use serde_json::Value;
 use std::collections::BTreeSet;
 
-/// A study and its options.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Study {
-    /// Preset and options of `threadwise run`.
-    pub words: &'static str,
-    /// Number of valid runs at the end.
-    pub runs: usize,
-}
-
-/// Cached reads of two sessions on SQLite: A, A', one logical CPU, one core, two cores, two packages; two blocks.
-pub const LOGICAL_IO: Study =
-    Study { words: "cached-reads --set data_mib=1 --blocks 2 --rounds 2 --slice 200ms", runs: 12 };
-/// The log writer of the native engine near and far, with memory of its own node and of the other one.
-pub const LOG_WRITER: Study = Study { words: "log-buffer --blocks 2 --rounds 2 --slice 50ms", runs: 28 };
-
-/// Inserts of every session into a separate file, with ascending and random keys, on less memory than the usual tables
-/// need: A, A', two sessions on one logical CPU, one core and two cores, both threads of one package, one of each
-/// core, and both.
-pub const INSERT_SQLITE: Study =
-    Study { words: "concurrent-inserts --engine sqlite --blocks 2 --rounds 2 --slice 50ms", runs: 32 };
-/// The same into tables in memory.
-pub const INSERT_NATIVE: Study =
-    Study { words: "concurrent-inserts --blocks 2 --rounds 2 --slice 50ms", runs: 32 };
-
-/// One thread of every core, its sibling idle or offline, and both threads, in the arms of one study: A, A', one core,
-/// one thread of every core and both with SMT; A, A' and one thread of every core without; two blocks.
-pub const ARMS: Study = Study { words: "smt-off --yes --blocks 2 --rounds 2 --slice 200ms", runs: 16 };
-
-/// What `threadwise run` does by default, in little time: of four cores without siblings, with little data and with
-/// much, A, A', two sessions on one logical CPU and on two cores; and with much data four and six sessions; two blocks.
-pub const MAIN: Study = Study { words: "--blocks 2 --rounds 2 --slice 200ms", runs: 20 };
-
 impl Study {
     /// Commands of a shell: runs it, writes its runs without their readings, and the beginning of its report.
-    pub fn command(self) -> String {
+    pub fn command(&self) -> String {
         format!(
             "rm -f s.threadwise; threadwise run {} --no-probe --allow-busy --no-html --output s.threadwise > log 2>&1 \
              || tail -n 3 log; threadwise export s.threadwise --what runs --format jsonl \
@@ -52,7 +20,7 @@ impl Study {
     }
 
     /// Faults of the output of [`Study::command`].
-    pub fn judged(self, machine: &Machine, output: &str) -> Vec<String> {
+    pub fn judged(&self, machine: &Machine, output: &str) -> Vec<String> {
         let runs: Vec<Value> = output.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
         let valid = runs.iter().filter(|run| run["status"] == "valid").count();
         let mut found: Vec<String> = runs.iter().filter_map(|run| misplaced(machine, run)).collect();
@@ -68,7 +36,7 @@ impl Study {
             ));
         }
         // Other processors do not show that they are emulated.
-        let is_seen = machine.guest.arch == &X86_64;
+        let is_seen = *machine.guest.arch == X86_64;
         if is_seen && !output.lines().any(|line| line.contains("EMULATED")) {
             found.push("its report does not say that the machine is emulated".to_owned());
         }
@@ -101,7 +69,7 @@ fn misplaced(machine: &Machine, run: &Value) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::list::MACHINES;
+    use super::super::machine::tables;
     use super::*;
 
     fn output(treatment: &str, cpus: &str, status: &str) -> String {
@@ -110,8 +78,8 @@ mod tests {
 
     #[test]
     fn runs_have_to_be_where_their_placement_is() {
-        let machine = &MACHINES[0];
-        let study = Study { words: "", runs: 1 };
+        let machine = &tables().unwrap().machines[0];
+        let study = Study { runs: 1, ..Study::default() };
         let judged = |line: String| study.judged(machine, &format!("{line}EMULATED: …\n"));
         for (treatment, cpus) in [
             ("one-cpu", "[7]"),
@@ -140,13 +108,13 @@ mod tests {
 
     #[test]
     fn failed_runs_missing_ones_and_a_silent_report_are_faults() {
-        let study = Study { words: "", runs: 1 };
-        let failed = study.judged(&MACHINES[0], &output("A", "[0]", "failed"));
+        let study = Study { runs: 1, ..Study::default() };
+        let failed = study.judged(&tables().unwrap().machines[0], &output("A", "[0]", "failed"));
         assert!(
             failed.len() == 2 && failed[0].contains("0 of 1 runs (\"A\") are valid instead of 1"),
             "{failed:?}"
         );
-        let none = study.judged(&MACHINES[0], "threadwise: no room\n");
+        let none = study.judged(&tables().unwrap().machines[0], "threadwise: no room\n");
         assert!(
             none[0].ends_with("instead of 1: threadwise: no room") && none[1].contains("emulated"),
             "{none:?}"
