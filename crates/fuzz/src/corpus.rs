@@ -174,7 +174,7 @@ fn enter_boot(store: &mut Store, study: &Study, block: u32) -> Result<(), thread
         ..BootFacts::default()
     };
     store
-        .enter_boot(&facts, due.as_ref().map(|part| part.arm.as_str()), ("1.0", "2026-01-01T12:00:00Z"))
+        .enter_boot(&facts, due.as_ref().map(|part| part.arm.as_str()), "1.0", "2026-01-01T12:00:00Z")
         .map(drop)
 }
 

@@ -3,11 +3,12 @@
 //!
 //! Methods: docs/PROBE.md.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use threadwise_machine::CpuSet;
 
 /// One probe of a machine.
-#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Probe {
     /// Extent of the probe.
     pub form: ProbeForm,
@@ -34,7 +35,7 @@ pub struct Probe {
 }
 
 /// Extent of a probe.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ProbeForm {
     /// The probe before `run`, under 10 s on 2 logical CPUs.
@@ -63,7 +64,7 @@ impl ProbeForm {
 }
 
 /// What two logical CPUs share, as measured.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Sharing {
     /// One logical CPU under two names: stacked, or time-sliced by the hypervisor.
@@ -102,7 +103,8 @@ impl Sharing {
 }
 
 /// A ratio over rounds: median and the range of its middle half.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Slowdown {
     /// Median of time together over time alone; 1 is no slowdown.
     pub median: f64,
@@ -113,7 +115,8 @@ pub struct Slowdown {
 }
 
 /// Two logical CPUs under interference.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct PairSharing {
     /// The lower OS number.
     pub a: u32,
@@ -139,7 +142,8 @@ pub struct PairSharing {
 }
 
 /// Many logical CPUs running the wide kernel at once.
-#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct SetTest {
     /// Logical CPUs that ran.
     pub ran: CpuSet,
@@ -148,7 +152,8 @@ pub struct SetTest {
 }
 
 /// Whether other work was busy on the sibling threads of a logical CPU's core.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Neighbour {
     /// OS number.
     pub cpu: u32,
@@ -169,7 +174,8 @@ pub struct Neighbour {
 }
 
 /// Cache-line latency of a pair by two methods; one-way times in nanoseconds.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct PairLatency {
     /// The lower OS number.
     pub a: u32,
@@ -184,7 +190,8 @@ pub struct PairLatency {
 }
 
 /// Numbers of one method.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct LatencyFigures {
     /// Smallest sample.
     pub min_ns: f64,
@@ -197,7 +204,8 @@ pub struct LatencyFigures {
 }
 
 /// A cluster of latencies.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct LatencyLevel {
     /// The reported topology's name for most of its pairs: `same core`, `same LLC`, `same package`, `other package`;
     /// `None` if nothing is reported.
@@ -212,7 +220,7 @@ pub struct LatencyLevel {
 }
 
 /// Source of a clock value.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ClockSource {
     /// APERF, MPERF and TSC by the perf `msr` PMU.
@@ -240,7 +248,8 @@ impl ClockSource {
 }
 
 /// The clock of one logical CPU over one window. Terms as in turbostat(8).
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct ClockReading {
     /// OS number.
     pub cpu: u32,

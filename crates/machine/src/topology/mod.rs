@@ -19,14 +19,15 @@ mod tree;
 pub use capture::{CaptureSummary, capture};
 
 use crate::CpuSet;
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Serialize, Serializer};
 use std::path::{Path, PathBuf};
 
 /// A machine as declared below a root. All ids are dense, machine-wide and ordered by their lowest logical CPU; the
 /// system's number is in `os_id`.
 /// Counts and lists of cores, packages and so on cover the allowed and online logical CPUs;
 /// `logical_cpus` covers every CPU that is present.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Topology {
     /// Every present logical CPU, ascending by `os_id`.
     pub logical_cpus: Vec<LogicalCpu>,
@@ -55,7 +56,8 @@ pub struct Topology {
 }
 
 /// One logical CPU (hwloc: PU).
-#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct LogicalCpu {
     /// The operating system's number.
     pub os_id: u32,
@@ -83,7 +85,8 @@ pub struct LogicalCpu {
 }
 
 /// A physical core.
-#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Core {
     /// The system's `core_id`, unique only within a package; `None` where it declares none.
     pub os_id: Option<i64>,
@@ -97,7 +100,8 @@ pub struct Core {
 }
 
 /// A package, die, cluster or LLC domain.
-#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Group {
     /// The system's number, if it has one.
     pub os_id: Option<i64>,
@@ -107,7 +111,8 @@ pub struct Group {
 }
 
 /// A NUMA node.
-#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct NumaNode {
     /// The system's node number.
     pub os_id: Option<i64>,
@@ -119,7 +124,8 @@ pub struct NumaNode {
 }
 
 /// A cache instance.
-#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Cache {
     /// 1, 2, 3…
     pub level: u32,
@@ -133,7 +139,8 @@ pub struct Cache {
 }
 
 /// Cores of the same kind on a hybrid machine.
-#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct CoreKind {
     /// `P-core`, `E-core`, … or `core` if there is one kind.
     pub name: String,
@@ -145,7 +152,8 @@ pub struct CoreKind {
 }
 
 /// What restricts the process to some of the machine.
-#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Limits {
     /// CPUs of the process's cpuset (cgroup v1 or v2), if it has one.
     pub cpuset: Option<CpuSet>,
@@ -162,7 +170,8 @@ pub struct Limits {
 }
 
 /// The kind of machine, without anything that identifies the individual machine.
-#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Identity {
     /// Processor model from /proc/cpuinfo.
     pub cpu_model: Option<String>,
