@@ -1,27 +1,9 @@
-//! Blocks: attempts at them, which are begun, completed and superseded, each on a boot; and which of them are of long
-//! windows.
+//! Blocks: attempts at them, which are begun, completed and superseded, each on a boot.
 
 use crate::error::Fault;
-use crate::value::{ORDINAL_MAX, all, bounded, first, seconds};
+use crate::value::{all, first, seconds};
 use rusqlite::{Connection, params};
 use threadwise_study::Boot;
-use threadwise_study::plan::long::is_long;
-
-/// The kind of runs and blocks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Which {
-    /// Those of slices.
-    Slices,
-    /// Those of long windows.
-    LongWindows,
-}
-
-impl Which {
-    /// Whether a block is one of them.
-    pub fn has(self, block: u32) -> bool {
-        (self == Self::LongWindows) == is_long(block)
-    }
-}
 
 /// An attempt at a block that is complete.
 pub(crate) struct Complete {
@@ -57,8 +39,8 @@ pub(crate) fn start(
     }
     let sql = "INSERT INTO blocks (block, attempt, boot, started_s) VALUES (?, ?, ?, ?)";
     connection.prepare_cached(sql)?.execute(params![
-        bounded(u64::from(block), ORDINAL_MAX, "block")?,
-        bounded(u64::from(attempt), ORDINAL_MAX, "attempt")?,
+        block,
+        attempt,
         boot,
         seconds(started_s, "start of the block")?,
     ])?;
@@ -102,10 +84,7 @@ pub(crate) fn all_complete(connection: &Connection, boots: &[Boot]) -> Result<Ve
         if last.replace((block, attempt)) >= Some((block, attempt)) {
             return Err(Fault::Damaged("blocks has rows out of order".into()));
         }
-        let boot = match row.optional(2, ORDINAL_MAX)? {
-            Some(_) => Some(boots[row.index(2, 1, boots.len())?].number),
-            None => None,
-        };
+        let boot = row.optional_index(2, 1, boots.len())?.map(|at| boots[at].number);
         Ok((row.optional_real(3)?.is_some() && !row.flag(4)?).then_some(Complete { block, boot }))
     })?;
     Ok(blocks.into_iter().flatten().collect())

@@ -167,7 +167,11 @@ const SPARE_MIB: u64 = 16;
 
 fn from_sqlite(error: &rusqlite::Error, action: &'static str) -> Problem {
     let text = || one_line(&error.to_string());
-    let rusqlite::Error::SqliteFailure(failure, _) = error else { return Problem::Damaged(text()) };
+    let failure = match error {
+        rusqlite::Error::SqliteFailure(failure, _) => failure,
+        rusqlite::Error::ToSqlConversionFailure(_) => return Problem::Unstorable(text()),
+        _ => return Problem::Damaged(text()),
+    };
     match (failure.code, failure.extended_code) {
         // A hot journal without write permission: it must be undone first.
         (_, ffi::SQLITE_READONLY_ROLLBACK | ffi::SQLITE_READONLY_RECOVERY) => Problem::Interrupted,

@@ -6,7 +6,7 @@
 //! `serde_json` refuses what is nested deeper.
 
 use crate::error::{Fault, one_line};
-use crate::value::{BYTES_MAX, COUNT_MAX, Fields, MEASURE_MAX, MOMENT_MAX, NAME_BYTES, TEXT_BYTES};
+use crate::value::{COUNT_MAX, Fields, MEASURE_MAX, MOMENT_MAX, NAME_BYTES, TEXT_BYTES};
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
 use threadwise_machine::cpuset::MAX_CPUS;
@@ -19,8 +19,6 @@ use threadwise_study::{Boot, Counters, CpuTimes, CpuTimesSum, Look, Treatment};
 pub(crate) const DOCUMENT_BYTES: usize = 4 << 20;
 /// Longest of the other values: times of 8,192 logical CPUs have 800 KB.
 const VALUE_BYTES: usize = 1 << 20;
-/// Most probed logical CPUs: Linux can be built for 8,192. Comparing pairs takes the square of it.
-const PROBED_MAX: usize = 8_192;
 
 /// A value that is kept as JSON.
 pub(crate) trait Kept {
@@ -234,40 +232,12 @@ impl Kept for Boot {
     }
 }
 
-/// Every index in it must be valid.
 impl Kept for Topology {
     const NAME: &'static str = "the machine";
     const BYTES: usize = DOCUMENT_BYTES;
 
     fn fault(&self) -> Option<String> {
-        let dangling = |index: Option<u32>, len: usize| index.is_some_and(|index| index as usize >= len);
-        let kinds = self.kinds.len();
-        let core = self
-            .cores
-            .iter()
-            .position(|core| dangling(core.package, self.packages.len()) || dangling(Some(core.kind), kinds));
-        let cpu = self.logical_cpus.iter().find(|cpu| {
-            dangling(cpu.core, self.cores.len())
-                || dangling(cpu.package, self.packages.len())
-                || dangling(cpu.die, self.dies.len())
-                || dangling(cpu.cluster, self.clusters.len())
-                || dangling(cpu.numa_node, self.numa_nodes.len())
-                || dangling(cpu.llc, self.llc_domains.len())
-                || dangling(cpu.kind, kinds)
-        });
-        let nodes = self.numa_nodes.iter().filter_map(|node| node.memory_bytes);
-        let caches = self.caches.iter().filter_map(|cache| cache.size_bytes);
-        let whole = [self.identity.memory_bytes, self.limits.memory_bytes].into_iter().flatten();
-        let is_quota_absurd = self.limits.quota_cpus.is_some_and(|quota| !quota.is_finite());
-        core.map(|core| format!("core {core} names a package or kind that it does not have"))
-            .or_else(|| Some(format!("logical CPU {} names a part that it does not have", cpu?.os_id)))
-            .or_else(|| no_cpu(self.logical_cpus.iter().map(|cpu| cpu.os_id)))
-            .or_else(|| {
-                let is_ordered = ascend(self.logical_cpus.iter().map(|cpu| cpu.os_id));
-                (!is_ordered).then(|| "its logical CPUs are out of order".to_owned())
-            })
-            .or_else(|| above(whole.chain(nodes).chain(caches), BYTES_MAX, "a size in bytes"))
-            .or_else(|| is_quota_absurd.then(|| "its CPU quota is not a finite number".to_owned()))
+        self.fault()
     }
 }
 
@@ -276,33 +246,7 @@ impl Kept for Probe {
     const BYTES: usize = DOCUMENT_BYTES;
 
     fn fault(&self) -> Option<String> {
-        let slowdowns = self.pairs.iter().flat_map(|pair| [pair.wide, pair.chain, pair.load_store]).flatten();
-        let widths = self
-            .neighbours
-            .iter()
-            .flat_map(|one| [one.adds_per_step_p10, one.adds_per_step_p50, one.adds_per_step_p90]);
-        let latencies = self.latencies.iter().flat_map(|pair| [pair.cas, pair.two_lines]);
-        let clocks = self.clocks.iter();
-        let figures = slowdowns
-            .flat_map(|slowdown| [slowdown.median, slowdown.low, slowdown.high])
-            .chain(widths.flatten())
-            .chain(latencies.flat_map(|one| [one.min_ns, one.median_ns, one.spread_ns]))
-            .chain(self.levels.iter().flat_map(|level| [level.low_ns, level.high_ns]))
-            .chain(clocks.flat_map(|one| [one.avg_mhz, one.busy_pct, one.bzy_mhz, one.tsc_mhz]).flatten())
-            .chain([self.duration_s]);
-        let shares = self.neighbours.iter().flat_map(|one| [one.busy_share, Some(one.off_cpu_share)]);
-        let shares = shares.chain(self.pairs.iter().map(|pair| pair.on_cpu_share)).flatten();
-        let cpus = self.pairs.iter().flat_map(|pair| [pair.a, pair.b]);
-        let cpus = cpus.chain(self.latencies.iter().flat_map(|pair| [pair.a, pair.b]));
-        let cpus = cpus.chain(self.neighbours.iter().map(|one| one.cpu));
-        let cpus = cpus.chain(self.clocks.iter().flat_map(|one| [one.cpu, one.busy_cpus.saturating_sub(1)]));
-        let level =
-            self.latencies.iter().filter_map(|pair| pair.level).find(|at| *at as usize >= self.levels.len());
-        beyond(figures, MEASURE_MAX, "a figure")
-            .or_else(|| beyond(shares, 1.0, "a share"))
-            .or_else(|| no_cpu(cpus))
-            .or_else(|| above([self.cpus.len() as u64], PROBED_MAX as u64, "the number of logical CPUs"))
-            .or_else(|| Some(format!("latency level {} of {}", level?, self.levels.len())))
+        self.fault()
     }
 }
 

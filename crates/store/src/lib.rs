@@ -25,7 +25,6 @@ pub use changes::Expectation;
 pub use error::{Problem, StoreError, VERSION};
 pub use studies::{EndState, StoredProbe, Versions};
 
-use blocks::Which;
 use connection::Allowance;
 use error::Fault;
 use header::Writer;
@@ -34,6 +33,7 @@ use std::path::{Path, PathBuf};
 use threadwise_machine::{BootFacts, Topology};
 use threadwise_study::asked::Asked;
 use threadwise_study::engine::Properties;
+use threadwise_study::plan::long::is_long;
 use threadwise_study::probe::Probe;
 use threadwise_study::{Boot, Note, Run, Study};
 
@@ -54,8 +54,6 @@ pub struct Store {
     study: Study,
     topology: Topology,
     versions: Versions,
-    /// Bytes of plan text in the file; only for writers.
-    plan_bytes: u64,
     /// The boot of the following blocks, if recorded.
     boot: Option<u32>,
 }
@@ -173,7 +171,6 @@ impl Store {
             study: studies::read(&connection)?,
             topology: studies::read_machine(&connection)?,
             versions: studies::read_versions(&connection)?,
-            plan_bytes: if writer.is_some() { queries::stored_plan_bytes(&connection)? } else { 0 },
             boot: None,
             path: path.to_owned(),
             connection,
@@ -214,7 +211,7 @@ impl Store {
     /// # Errors
     /// A file that cannot be read, or impossible values in it.
     pub fn runs(&self) -> Result<Vec<Run>, StoreError> {
-        self.runs_of(Which::Slices)
+        self.runs_of(|block| !is_long(block))
     }
 
     /// The same for long windows: one slice each, in blocks from [`threadwise_study::plan::long::FIRST_BLOCK`] on.
@@ -224,14 +221,14 @@ impl Store {
     pub fn long_runs(&self) -> Result<Vec<Run>, StoreError> {
         // Nothing is read twice if there are none.
         match self.study.design.long_windows.is_some() {
-            true => self.runs_of(Which::LongWindows),
+            true => self.runs_of(is_long),
             false => Ok(Vec::new()),
         }
     }
 
-    fn runs_of(&self, which: Which) -> Result<Vec<Run>, StoreError> {
+    fn runs_of(&self, which: fn(u32) -> bool) -> Result<Vec<Run>, StoreError> {
         let mut runs = self.reading(|connection| runs::read(connection, &self.study))?;
-        runs.retain(|run| which.has(run.block));
+        runs.retain(|run| which(run.block));
         Ok(runs)
     }
 
@@ -335,7 +332,7 @@ impl Store {
     /// # Errors
     /// As [`Store::runs`].
     pub fn complete_blocks(&self) -> Result<Vec<u32>, StoreError> {
-        self.complete_blocks_of(Which::Slices)
+        self.complete_blocks_of(|block| !is_long(block))
     }
 
     /// The same for long windows.
@@ -343,12 +340,12 @@ impl Store {
     /// # Errors
     /// As [`Store::runs`].
     pub fn complete_long_blocks(&self) -> Result<Vec<u32>, StoreError> {
-        self.complete_blocks_of(Which::LongWindows)
+        self.complete_blocks_of(is_long)
     }
 
-    fn complete_blocks_of(&self, which: Which) -> Result<Vec<u32>, StoreError> {
+    fn complete_blocks_of(&self, which: fn(u32) -> bool) -> Result<Vec<u32>, StoreError> {
         let all = self.all_complete()?;
-        Ok(all.into_iter().map(|one| one.block).filter(|block| which.has(*block)).collect())
+        Ok(all.into_iter().map(|one| one.block).filter(|block| which(*block)).collect())
     }
 
     /// The number of the next attempt at a block: 0 for a block that was never begun.
@@ -385,13 +382,7 @@ impl Store {
     /// or a value that the file cannot hold ([`Problem::Unstorable`]; the limits are in
     /// docs/STORE.md). Then nothing of the run is stored, and everything before it stays.
     pub fn append_run(&mut self, run: &Run) -> Result<u64, StoreError> {
-        let stored = self.plan_bytes;
-        let (id, plan_bytes) = self.writing(|connection, study| {
-            let plan_bytes = queries::add_plan_bytes(stored, run)?;
-            Ok((runs::add(connection, study, run)?, plan_bytes))
-        })?;
-        self.plan_bytes = plan_bytes;
-        Ok(id)
+        self.writing(|connection, study| runs::add(connection, study, run))
     }
 
     /// Stores the runs of an attempt at a block and its completion, `complete_s` seconds after the study's start,
@@ -406,17 +397,10 @@ impl Store {
         attempt: u32,
         complete_s: f64,
     ) -> Result<(), StoreError> {
-        let stored = self.plan_bytes;
-        self.plan_bytes = self.writing(|connection, study| {
-            let mut plan_bytes = stored;
-            for run in runs {
-                plan_bytes = queries::add_plan_bytes(plan_bytes, run)?;
-                runs::add(connection, study, run)?;
-            }
-            blocks::complete(connection, block, attempt, complete_s)?;
-            Ok(plan_bytes)
-        })?;
-        Ok(())
+        self.writing(|connection, study| {
+            runs.iter().try_for_each(|run| runs::add(connection, study, run).map(drop))?;
+            blocks::complete(connection, block, attempt, complete_s)
+        })
     }
 
     /// Stores a probe of the hardware that began `started_s` seconds after the study's start, completely and

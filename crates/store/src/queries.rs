@@ -6,7 +6,7 @@
 
 use crate::error::Fault;
 use crate::json;
-use crate::value::{BYTES_MAX, COUNT_MAX, Fields, ORDINAL_MAX, all, bounded, fits, from_one, optional};
+use crate::value::{BYTES_MAX, COUNT_MAX, ORDINAL_MAX, all, first, fits};
 use rusqlite::{Connection, params};
 use std::collections::BTreeMap;
 use threadwise_study::tpch::QUERIES;
@@ -26,24 +26,20 @@ fn of_run(run: &Run) -> impl Iterator<Item = &QueryExecution> {
     run.slices.iter().flat_map(|slice| &slice.sessions).flat_map(|session| &session.queries)
 }
 
-/// Bytes of plan text of executions, each with its own copy.
-fn plan_bytes<'q>(executions: impl Iterator<Item = &'q QueryExecution>) -> u64 {
-    executions.filter_map(|one| one.plan.as_ref()).map(|plan| plan.len() as u64).sum()
-}
-
-/// The bytes of plan text in the file, each execution with its own copy.
-pub(crate) fn stored_plan_bytes(connection: &Connection) -> Result<u64, Fault> {
+/// Refuses a run with which the plans in the file would be too much for readers.
+pub(crate) fn check_plans(connection: &Connection, run: &Run) -> Result<(), Fault> {
     let sql = "SELECT ifnull(sum(executions * length(CAST(text AS BLOB))), 0)
                FROM (SELECT plan, count(*) AS executions FROM query_executions GROUP BY plan)
                JOIN plans ON plans.id = plan";
-    connection.query_row(sql, [], |row| Ok(Fields { row, table: "plans" }.number(0, BYTES_MAX)))?
-}
-
-/// The bytes of plan text after adding a run to `stored`.
-pub(crate) fn add_plan_bytes(stored: u64, run: &Run) -> Result<u64, Fault> {
-    let bytes = stored.saturating_add(plan_bytes(of_run(run)));
-    bounded(bytes, PLANS_BYTES, "text of the plans of all executions, in bytes,")?;
-    Ok(bytes)
+    let has_plans = of_run(run).any(|one| one.plan.is_some());
+    let bytes =
+        if has_plans { first(connection, "plans", sql, [], |row| row.number(0, BYTES_MAX))? } else { None };
+    match bytes.filter(|bytes| *bytes > PLANS_BYTES) {
+        Some(bytes) => Err(Fault::Unstorable(format!(
+            "the text of the plans of all executions has {bytes} bytes, more than {PLANS_BYTES}"
+        ))),
+        None => Ok(()),
+    }
 }
 
 /// Finds or makes the id of each distinct plan of a run.
@@ -88,14 +84,14 @@ pub(crate) fn insert(
     for (ordinal, one) in queries.iter().enumerate() {
         insert.execute(params![
             session_slice,
-            bounded(ordinal as u64, ORDINAL_MAX, "ordinal of an execution")?,
-            from_one(u64::from(one.query), u64::from(QUERIES), "number of a query")?,
-            bounded(one.started_ns, COUNT_MAX, "started_ns")?,
-            from_one(one.elapsed_ns, COUNT_MAX, "elapsed_ns")?,
-            optional(one.planning_ns, "planning_ns")?,
-            optional(one.cpu_ns, "cpu_ns of a query")?,
-            one.dop.map(|dop| from_one(u64::from(dop), ORDINAL_MAX, "dop")).transpose()?,
-            bounded(one.rows, COUNT_MAX, "rows of an answer")?,
+            ordinal as i64,
+            one.query,
+            one.started_ns,
+            one.elapsed_ns,
+            one.planning_ns,
+            one.cpu_ns,
+            one.dop,
+            one.rows,
             one.plan.as_deref().and_then(|plan| plans.get(plan)),
             json::text(&one.counters)?,
         ])?;
@@ -118,10 +114,7 @@ pub(crate) fn add<'s>(
         let session = row.index(1, 1, sessions.len())?;
         let queries = &mut sessions[session].queries;
         row.next_id(2, queries.len() as u64)?;
-        let plan = match row.optional(10, BYTES_MAX)? {
-            None => None,
-            Some(_) => Some(&plans[row.index(10, 1, plans.len())?]),
-        };
+        let plan = row.optional_index(10, 1, plans.len())?.map(|at| &plans[at]);
         left = left.checked_sub(plan.map_or(0, |plan| plan.len() as u64)).ok_or_else(|| {
             Fault::Damaged(format!("the plans of its executions have more than {PLANS_BYTES} bytes"))
         })?;

@@ -10,13 +10,9 @@ use crate::blocks;
 use crate::error::{Fault, one_line};
 use crate::json;
 use crate::queries::{self, PlanIds};
-use crate::value::{
-    self, BLOB_BYTES, COUNT_MAX, Fields, MOMENT_MAX, NAME_BYTES, ORDINAL_MAX, TEXT_BYTES, all, bounded,
-    optional,
-};
+use crate::value::{self, BLOB_BYTES, COUNT_MAX, Fields, MOMENT_MAX, NAME_BYTES, TEXT_BYTES, all};
 use rusqlite::{Connection, params};
 use std::collections::BTreeMap;
-use threadwise_machine::cpuset::MAX_CPUS;
 use threadwise_study::{Moment, Reading, Run, RunStatus, SessionSlice, Slice, SliceLook, Study};
 
 const MOMENTS: [Moment; 3] = [Moment::Before, Moment::During, Moment::After];
@@ -32,6 +28,7 @@ pub(crate) fn add(connection: &Connection, study: &Study, run: &Run) -> Result<u
     for reading in &run.readings {
         insert_reading(connection, id, reading)?;
     }
+    queries::check_plans(connection, run)?;
     Ok(id as u64)
 }
 
@@ -60,16 +57,13 @@ fn insert_run(connection: &Connection, study: &Study, run: &Run) -> Result<i64, 
             message.map(|text| value::message(text)),
             run.status == RunStatus::Superseded,
             value::seconds(run.started_s, "start of the run")?,
-            bounded(run.prepare_ns, COUNT_MAX, "prepare_ns")?,
+            run.prepare_ns,
             json::text(&run.other_cpu_times)?,
         ])?;
     Ok(connection.last_insert_rowid())
 }
 
 fn insert_slice(connection: &Connection, run: i64, slice: &Slice, plans: &PlanIds<'_>) -> Result<(), Fault> {
-    if slice.window_ns == 0 {
-        return Err(Fault::Unstorable(format!("slice {} has a window of 0 ns", slice.sequence)));
-    }
     connection
         .prepare_cached(
             "INSERT INTO slices (run, sequence, round, start_ns, window_ns, counters, cpu_times, other_cpus)
@@ -77,17 +71,17 @@ fn insert_slice(connection: &Connection, run: i64, slice: &Slice, plans: &PlanId
         )?
         .execute(params![
             run,
-            bounded(slice.sequence, COUNT_MAX, "sequence")?,
-            bounded(u64::from(slice.round), ORDINAL_MAX, "round")?,
-            bounded(slice.start_ns, MOMENT_MAX, "start_ns")?,
-            bounded(slice.window_ns, COUNT_MAX, "window_ns")?,
+            slice.sequence,
+            slice.round,
+            slice.start_ns,
+            slice.window_ns,
             json::text(&slice.counters)?,
             json::text(&slice.cpu_times)?,
             json::text(&slice.other_cpus)?,
         ])?;
     let id = connection.last_insert_rowid();
     for (number, session) in slice.sessions.iter().enumerate() {
-        insert_session(connection, id, number as u64, session, plans)?;
+        insert_session(connection, id, number, session, plans)?;
     }
     for SliceLook { moment, look } in &slice.looks {
         connection
@@ -100,7 +94,7 @@ fn insert_slice(connection: &Connection, run: i64, slice: &Slice, plans: &PlanId
 fn insert_session(
     connection: &Connection,
     slice: i64,
-    number: u64,
+    number: usize,
     session: &SessionSlice,
     plans: &PlanIds<'_>,
 ) -> Result<(), Fault> {
@@ -113,17 +107,17 @@ fn insert_session(
         )?
         .execute(params![
             slice,
-            bounded(number, ORDINAL_MAX, "session")?,
-            bounded(session.steps, COUNT_MAX, "steps")?,
-            bounded(session.rows, COUNT_MAX, "rows")?,
-            bounded(session.answers_checked, COUNT_MAX, "answers_checked")?,
-            bounded(session.answers_wrong, COUNT_MAX, "answers_wrong")?,
-            bounded(session.cpu_ns, COUNT_MAX, "cpu_ns")?,
-            bounded(session.voluntary_switches, COUNT_MAX, "voluntary_switches")?,
-            bounded(session.involuntary_switches, COUNT_MAX, "involuntary_switches")?,
-            optional(session.run_queue_wait_ns, "run_queue_wait_ns")?,
+            number as i64,
+            session.steps,
+            session.rows,
+            session.answers_checked,
+            session.answers_wrong,
+            session.cpu_ns,
+            session.voluntary_switches,
+            session.involuntary_switches,
+            session.run_queue_wait_ns,
             session.latency,
-            optional(session.finished_ns, "finished_ns")?,
+            session.finished_ns,
             json::text(&session.counters)?,
             json::text(&session.rows_by_piece)?,
         ])?;
@@ -134,7 +128,6 @@ fn insert_reading(connection: &Connection, run: i64, reading: &Reading) -> Resul
     let value = reading.value.filter(|value| value.is_finite());
     let lost = reading.value.is_some() && value.is_none();
     let gap = reading.gap.as_deref().or(lost.then_some("the sampler gave no finite number"));
-    let cpu = reading.cpu.map(|cpu| bounded(u64::from(cpu), u64::from(MAX_CPUS) - 1, "cpu of a reading"));
     connection
         .prepare_cached(
             "INSERT INTO readings (run, sampler, metric, cpu, start_ns, end_ns, value, gap)
@@ -144,35 +137,24 @@ fn insert_reading(connection: &Connection, run: i64, reading: &Reading) -> Resul
             run,
             value::name(&reading.sampler, "sampler name")?,
             value::name(&reading.metric, "metric name")?,
-            cpu.transpose()?,
-            bounded(reading.start_ns, MOMENT_MAX, "start_ns")?,
-            bounded(reading.end_ns, MOMENT_MAX, "end_ns")?,
+            reading.cpu,
+            reading.start_ns,
+            reading.end_ns,
             value,
             gap.map(value::message),
         ])?;
     Ok(())
 }
 
-/// A part with the number of what it belongs to, from 0.
-struct Part<T> {
-    owner: usize,
-    value: T,
-}
-
 /// All runs with everything that belongs to them, in the order of storing.
 pub(crate) fn read(connection: &Connection, study: &Study) -> Result<Vec<Run>, Fault> {
     let mut runs = read_runs(connection, study)?;
-    let mut slices = read_slices(connection, runs.len())?;
-    let mut sessions = read_sessions(connection, &slices)?;
-    queries::add(connection, sessions.iter_mut().map(|part| &mut part.value))?;
-    for Part { owner, value } in sessions {
-        slices[owner].value.sessions.push(value);
-    }
-    add_looks(connection, &mut slices)?;
-    for Part { owner, value } in slices {
-        runs[owner].slices.push(value);
-    }
     add_readings(connection, &mut runs)?;
+    add_slices(connection, &mut runs)?;
+    let mut slices: Vec<&mut Slice> = runs.iter_mut().flat_map(|run| &mut run.slices).collect();
+    add_looks(connection, &mut slices)?;
+    add_sessions(connection, &mut slices)?;
+    queries::add(connection, slices.into_iter().flat_map(|slice| &mut slice.sessions))?;
     Ok(runs)
 }
 
@@ -210,12 +192,14 @@ fn read_status(row: &Fields<'_, '_>) -> Result<RunStatus, Fault> {
     Ok(if status == 1 { RunStatus::Failed { kind, message } } else { RunStatus::Invalid { kind, message } })
 }
 
-fn read_slices(connection: &Connection, runs: usize) -> Result<Vec<Part<Slice>>, Fault> {
+fn add_slices(connection: &Connection, runs: &mut [Run]) -> Result<(), Fault> {
+    let mut last = 0;
     let sql = "SELECT id, run, sequence, round, start_ns, window_ns, counters, cpu_times, other_cpus
                FROM slices ORDER BY id";
     all(connection, "slices", sql, |row, at| {
         row.next_id(0, at + 1)?;
-        let value = Slice {
+        last = row.owner(1, last, runs.len())?;
+        runs[last].slices.push(Slice {
             sequence: row.count(2)?,
             round: row.ordinal(3)?,
             start_ns: row.number(4, MOMENT_MAX)?,
@@ -225,22 +209,23 @@ fn read_slices(connection: &Connection, runs: usize) -> Result<Vec<Part<Slice>>,
             cpu_times: json::value(row, 7)?,
             other_cpus: json::value(row, 8)?,
             looks: Vec::new(),
-        };
-        Ok(Part { owner: row.index(1, 1, runs)?, value })
-    })
+        });
+        Ok(())
+    })?;
+    Ok(())
 }
 
-fn read_sessions(connection: &Connection, slices: &[Part<Slice>]) -> Result<Vec<Part<SessionSlice>>, Fault> {
+fn add_sessions(connection: &Connection, slices: &mut [&mut Slice]) -> Result<(), Fault> {
+    let mut last = 0;
     let sql = "SELECT id, slice, session, steps, rows, answers_checked, answers_wrong, cpu_ns,
                  voluntary_switches, involuntary_switches, run_queue_wait_ns, latency, finished_ns, counters,
                  rows_by_piece FROM session_slices ORDER BY id";
-    let mut next = vec![0; slices.len()];
     all(connection, "session_slices", sql, |row, at| {
         row.next_id(0, at + 1)?;
-        let owner = row.index(1, 1, slices.len())?;
-        row.next_id(2, next[owner])?;
-        next[owner] += 1;
-        let value = SessionSlice {
+        last = row.owner(1, last, slices.len())?;
+        let sessions = &mut slices[last].sessions;
+        row.next_id(2, sessions.len() as u64)?;
+        sessions.push(SessionSlice {
             steps: row.count(3)?,
             rows: row.count(4)?,
             answers_checked: row.count(5)?,
@@ -256,18 +241,19 @@ fn read_sessions(connection: &Connection, slices: &[Part<Slice>]) -> Result<Vec<
             queries: Vec::new(),
             metrics: BTreeMap::new(),
             items: Vec::new(),
-        };
-        Ok(Part { owner, value })
-    })
+        });
+        Ok(())
+    })?;
+    Ok(())
 }
 
-fn add_looks(connection: &Connection, slices: &mut [Part<Slice>]) -> Result<(), Fault> {
+fn add_looks(connection: &Connection, slices: &mut [&mut Slice]) -> Result<(), Fault> {
     let sql = "SELECT id, slice, moment, json FROM looks ORDER BY id";
     all(connection, "looks", sql, |row, at| {
         row.next_id(0, at + 1)?;
         let slice = row.index(1, 1, slices.len())?;
         let moment = row.word(2, &MOMENTS.map(|moment| (moment.word(), moment)))?;
-        slices[slice].value.looks.push(SliceLook { moment, look: json::value(row, 3)? });
+        slices[slice].looks.push(SliceLook { moment, look: json::value(row, 3)? });
         Ok(())
     })?;
     Ok(())

@@ -1,4 +1,5 @@
-//! Values between SQLite and Rust, with the same limits for writing and reading.
+//! Values between SQLite and Rust, with the same limits for writing and reading: what is written is held to them by the
+//! schema's CHECKs, whose messages name column and limits, or by functions here.
 //!
 //! SQLite's integers are signed 64-bit, and a file from elsewhere may hold anything in them, so
 //! every number is checked against the bound that the schema states, and every text and blob
@@ -25,27 +26,6 @@ pub(crate) const NAME_BYTES: usize = 256;
 pub(crate) const TEXT_BYTES: usize = 64 << 10;
 /// Longest histogram in bytes. HdrHistogram V2 of 3 digits from 1 ns to an hour is below 300 KB.
 pub(crate) const BLOB_BYTES: usize = 1 << 20;
-
-/// A number to store.
-pub(crate) fn bounded(value: u64, max: u64, what: &str) -> Result<i64, Fault> {
-    match i64::try_from(value) {
-        Ok(signed) if value <= max => Ok(signed),
-        _ => Err(Fault::Unstorable(format!("{what} is {value}, more than {max}"))),
-    }
-}
-
-/// A number to store, if there is one.
-pub(crate) fn optional(value: Option<u64>, what: &str) -> Result<Option<i64>, Fault> {
-    value.map(|value| bounded(value, COUNT_MAX, what)).transpose()
-}
-
-/// A number to store that is at least 1.
-pub(crate) fn from_one(value: u64, max: u64, what: &str) -> Result<i64, Fault> {
-    match value {
-        0 => Err(Fault::Unstorable(format!("{what} is 0; at least 1 is needed"))),
-        _ => bounded(value, max, what),
-    }
-}
 
 /// A name to store.
 pub(crate) fn name<'t>(text: &'t str, what: &str) -> Result<&'t str, Fault> {
@@ -137,6 +117,17 @@ impl<'r> Fields<'r, '_> {
             Some(index) if index < len as u64 => Ok(index as usize),
             _ => Err(self.damaged(at, &format!("is {id}, but there are {len}"))),
         }
+    }
+
+    /// The same, or NULL.
+    pub fn optional_index(&self, at: usize, first: u64, len: usize) -> Result<Option<usize>, Fault> {
+        self.optional(at, BYTES_MAX)?.map(|_| self.index(at, first, len)).transpose()
+    }
+
+    /// The index of what a part belongs to, counted from 1; parts are in the order of what they belong to.
+    pub fn owner(&self, at: usize, last: usize, len: usize) -> Result<usize, Fault> {
+        let owner = self.index(at, 1, len)?;
+        if owner < last { Err(self.damaged(at, "is out of order")) } else { Ok(owner) }
     }
 
     /// Yes or no.

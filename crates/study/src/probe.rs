@@ -5,6 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 use threadwise_machine::CpuSet;
+use threadwise_machine::cpuset::MAX_CPUS;
 
 /// One probe of a machine.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -267,7 +268,55 @@ pub struct ClockReading {
     pub tsc_mhz: Option<f64>,
 }
 
+/// Largest figure: below 2^50, which is 13 days in ns.
+const MOST: f64 = ((1_u64 << 50) - 1) as f64;
+/// Most probed logical CPUs: Linux can be built for 8,192. Comparing pairs takes the square of it.
+const MOST_PROBED: usize = 8_192;
+
 impl Probe {
+    /// What a reader could not compute with in a probe that came from elsewhere.
+    pub fn fault(&self) -> Option<String> {
+        let wrong = |number: f64, most: f64, what: &str| {
+            (!(0.0..=most).contains(&number))
+                .then(|| format!("{what} is {number}, which is not from 0 to {most}"))
+        };
+        let slowdowns = self.pairs.iter().flat_map(|pair| [pair.wide, pair.chain, pair.load_store]).flatten();
+        let widths = self
+            .neighbours
+            .iter()
+            .flat_map(|one| [one.adds_per_step_p10, one.adds_per_step_p50, one.adds_per_step_p90]);
+        let latencies = self.latencies.iter().flat_map(|pair| [pair.cas, pair.two_lines]);
+        let clocks = self.clocks.iter();
+        let figures = slowdowns
+            .flat_map(|slowdown| [slowdown.median, slowdown.low, slowdown.high])
+            .chain(widths.flatten())
+            .chain(latencies.flat_map(|one| [one.min_ns, one.median_ns, one.spread_ns]))
+            .chain(self.levels.iter().flat_map(|level| [level.low_ns, level.high_ns]))
+            .chain(clocks.flat_map(|one| [one.avg_mhz, one.busy_pct, one.bzy_mhz, one.tsc_mhz]).flatten())
+            .chain([self.duration_s]);
+        let shares = self.neighbours.iter().flat_map(|one| [one.busy_share, Some(one.off_cpu_share)]);
+        let shares = shares.chain(self.pairs.iter().map(|pair| pair.on_cpu_share)).flatten();
+        let cpus = self.pairs.iter().flat_map(|pair| [pair.a, pair.b]);
+        let cpus = cpus.chain(self.latencies.iter().flat_map(|pair| [pair.a, pair.b]));
+        let cpus = cpus.chain(self.neighbours.iter().map(|one| one.cpu));
+        let cpus = cpus.chain(self.clocks.iter().flat_map(|one| [one.cpu, one.busy_cpus.saturating_sub(1)]));
+        let level =
+            self.latencies.iter().filter_map(|pair| pair.level).find(|at| *at as usize >= self.levels.len());
+        figures
+            .into_iter()
+            .find_map(|figure| wrong(figure, MOST, "a figure"))
+            .or_else(|| shares.into_iter().find_map(|share| wrong(share, 1.0, "a share")))
+            .or_else(|| {
+                let cpu = cpus.into_iter().find(|cpu| *cpu >= MAX_CPUS)?;
+                Some(format!("the number of a logical CPU is {cpu}"))
+            })
+            .or_else(|| {
+                let count = Some(self.cpus.len()).filter(|count| *count > MOST_PROBED)?;
+                Some(format!("the number of logical CPUs is {count}, more than {MOST_PROBED}"))
+            })
+            .or_else(|| Some(format!("latency level {} of {}", level?, self.levels.len())))
+    }
+
     /// What two logical CPUs share: as measured pairwise, otherwise by the sets; `None` if neither tells.
     pub fn sharing(&self, a: u32, b: u32) -> Option<Sharing> {
         let (low, high) = (a.min(b), a.max(b));

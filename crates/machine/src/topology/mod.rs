@@ -19,6 +19,7 @@ mod tree;
 pub use capture::{CaptureSummary, capture};
 
 use crate::CpuSet;
+use crate::cpuset::MAX_CPUS;
 use serde::{Deserialize, Serialize, Serializer};
 use std::path::{Path, PathBuf};
 
@@ -236,6 +237,39 @@ pub enum TopologyError {
 }
 
 impl Topology {
+    /// What a reader could not compute with in a machine that came from elsewhere: every index in it must be valid.
+    pub fn fault(&self) -> Option<String> {
+        let dangling = |index: Option<u32>, len: usize| index.is_some_and(|index| index as usize >= len);
+        let kinds = self.kinds.len();
+        let core = self
+            .cores
+            .iter()
+            .position(|core| dangling(core.package, self.packages.len()) || dangling(Some(core.kind), kinds));
+        let cpu = self.logical_cpus.iter().find(|cpu| {
+            dangling(cpu.core, self.cores.len())
+                || dangling(cpu.package, self.packages.len())
+                || dangling(cpu.die, self.dies.len())
+                || dangling(cpu.cluster, self.clusters.len())
+                || dangling(cpu.numa_node, self.numa_nodes.len())
+                || dangling(cpu.llc, self.llc_domains.len())
+                || dangling(cpu.kind, kinds)
+        });
+        let beyond = self.logical_cpus.iter().find(|cpu| cpu.os_id >= MAX_CPUS);
+        let is_ordered = self.logical_cpus.is_sorted_by(|cpu, next| cpu.os_id < next.os_id);
+        let nodes = self.numa_nodes.iter().map(|node| node.memory_bytes);
+        let mut sizes = nodes.chain(self.caches.iter().map(|cache| cache.size_bytes));
+        let whole = [self.identity.memory_bytes, self.limits.memory_bytes];
+        let is_large = |bytes: Option<u64>| bytes.is_some_and(|bytes| i64::try_from(bytes).is_err());
+        let has_large = sizes.any(is_large) || whole.into_iter().any(is_large);
+        let is_quota_absurd = self.limits.quota_cpus.is_some_and(|quota| !quota.is_finite());
+        core.map(|core| format!("core {core} names a package or kind that it does not have"))
+            .or_else(|| Some(format!("logical CPU {} names a part that it does not have", cpu?.os_id)))
+            .or_else(|| Some(format!("the number of a logical CPU is {}", beyond?.os_id)))
+            .or_else(|| (!is_ordered).then(|| "its logical CPUs are out of order".to_owned()))
+            .or_else(|| has_large.then(|| "a size has more than 2^63 bytes".to_owned()))
+            .or_else(|| is_quota_absurd.then(|| "its CPU quota is not a finite number".to_owned()))
+    }
+
     /// The logical CPUs that are online and allowed.
     pub fn allowed(&self) -> CpuSet {
         self.logical_cpus.iter().filter(|cpu| cpu.allowed && cpu.online).map(|cpu| cpu.os_id).collect()

@@ -51,13 +51,13 @@ fn what_cannot_be_stored_is_named_and_changes_nothing() {
     let before = store.runs().unwrap();
     type Spoil = fn(&mut QueryExecution);
     let spoils: [(&str, Spoil); 10] = [
-        ("number of a query is 0", |one| one.query = 0),
-        ("number of a query is 23", |one| one.query = 23),
-        ("elapsed_ns is 0", |one| one.elapsed_ns = 0),
-        ("started_ns is 18446744073709551615", |one| one.started_ns = u64::MAX),
-        ("planning_ns is", |one| one.planning_ns = Some(1 << 50)),
-        ("dop is 0", |one| one.dop = Some(0)),
-        ("dop is 4294967295", |one| one.dop = Some(u32::MAX)),
+        ("query BETWEEN 1 AND 22", |one| one.query = 0),
+        ("query BETWEEN 1 AND 22", |one| one.query = 23),
+        ("elapsed_ns BETWEEN 1", |one| one.elapsed_ns = 0),
+        ("out of range", |one| one.started_ns = u64::MAX),
+        ("planning_ns BETWEEN 0", |one| one.planning_ns = Some(1 << 50)),
+        ("dop BETWEEN 1", |one| one.dop = Some(0)),
+        ("dop BETWEEN 1", |one| one.dop = Some(u32::MAX)),
         ("spill_bytes is", |one| {
             one.counters.insert("spill_bytes".into(), 1 << 50);
         }),

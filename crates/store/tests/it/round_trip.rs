@@ -239,10 +239,10 @@ fn what_cannot_be_stored_is_named_and_changes_nothing() {
         ("block 7 was not started", |run| run.block = 7),
         ("attempt 1", |run| run.attempt = 1),
         ("NaN", |run| run.started_s = f64::NAN),
-        ("prepare_ns is 18446744073709551615", |run| run.prepare_ns = u64::MAX),
-        ("window of 0 ns", |run| run.slices[1].window_ns = 0),
-        ("rows is", |run| run.slices[1].sessions[1].rows = 1 << 50),
-        ("round", |run| run.slices[1].round = u32::MAX),
+        ("out of range", |run| run.prepare_ns = u64::MAX),
+        ("window_ns BETWEEN 1", |run| run.slices[1].window_ns = 0),
+        ("rows BETWEEN 0", |run| run.slices[1].sessions[1].rows = 1 << 50),
+        ("round BETWEEN 0", |run| run.slices[1].round = u32::MAX),
         ("histogram has", |run| run.slices[1].sessions[1].latency = vec![0; (1 << 20) + 1]),
         ("counters: a name has", |run| {
             run.slices[1].sessions[1].counters.insert("n".repeat(300), 1);
