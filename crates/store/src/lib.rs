@@ -382,7 +382,11 @@ impl Store {
     /// or a value that the file cannot hold ([`Problem::Unstorable`]; the limits are in
     /// docs/STORE.md). Then nothing of the run is stored, and everything before it stays.
     pub fn append_run(&mut self, run: &Run) -> Result<u64, StoreError> {
-        self.writing(|connection, study| runs::add(connection, study, run))
+        self.writing(|connection, study| {
+            let id = runs::add(connection, study, run)?;
+            queries::check_plans(connection)?;
+            Ok(id)
+        })
     }
 
     /// Stores the runs of an attempt at a block and its completion, `complete_s` seconds after the study's start,
@@ -399,6 +403,7 @@ impl Store {
     ) -> Result<(), StoreError> {
         self.writing(|connection, study| {
             runs.iter().try_for_each(|run| runs::add(connection, study, run).map(drop))?;
+            queries::check_plans(connection)?;
             blocks::complete(connection, block, attempt, complete_s)
         })
     }

@@ -26,19 +26,16 @@ fn of_run(run: &Run) -> impl Iterator<Item = &QueryExecution> {
     run.slices.iter().flat_map(|slice| &slice.sessions).flat_map(|session| &session.queries)
 }
 
-/// Refuses a run with which the plans in the file would be too much for readers.
-pub(crate) fn check_plans(connection: &Connection, run: &Run) -> Result<(), Fault> {
+/// Refuses plans that would be too much for readers together.
+pub(crate) fn check_plans(connection: &Connection) -> Result<(), Fault> {
     let sql = "SELECT ifnull(sum(executions * length(CAST(text AS BLOB))), 0)
                FROM (SELECT plan, count(*) AS executions FROM query_executions GROUP BY plan)
                JOIN plans ON plans.id = plan";
-    let has_plans = of_run(run).any(|one| one.plan.is_some());
-    let bytes =
-        if has_plans { first(connection, "plans", sql, [], |row| row.number(0, BYTES_MAX))? } else { None };
-    match bytes.filter(|bytes| *bytes > PLANS_BYTES) {
-        Some(bytes) => Err(Fault::Unstorable(format!(
+    match first(connection, "plans", sql, [], |row| row.number(0, BYTES_MAX))? {
+        Some(bytes) if bytes > PLANS_BYTES => Err(Fault::Unstorable(format!(
             "the text of the plans of all executions has {bytes} bytes, more than {PLANS_BYTES}"
         ))),
-        None => Ok(()),
+        _ => Ok(()),
     }
 }
 

@@ -22,13 +22,8 @@ pub(crate) fn add(connection: &Connection, study: &Study, run: &Run) -> Result<u
     blocks::check_live(connection, run.block, run.attempt)?;
     let id = insert_run(connection, study, run)?;
     let plans = queries::plan_ids(connection, run)?;
-    for slice in &run.slices {
-        insert_slice(connection, id, slice, &plans)?;
-    }
-    for reading in &run.readings {
-        insert_reading(connection, id, reading)?;
-    }
-    queries::check_plans(connection, run)?;
+    run.slices.iter().try_for_each(|slice| insert_slice(connection, id, slice, &plans))?;
+    run.readings.iter().try_for_each(|reading| insert_reading(connection, id, reading))?;
     Ok(id as u64)
 }
 
