@@ -4,9 +4,10 @@
 //! `ffff,ffffffff`, 32 bits a group, highest group first) and `lib/bitmap-str.c` (`0-30:2`).
 
 use schemars::{JsonSchema, Schema, SchemaGenerator};
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use std::borrow::Cow;
 use std::fmt;
+use std::ops::RangeInclusive;
 
 /// A set of logical CPUs by OS number. Grows as needed; there is no upper limit of 1024.
 #[derive(Clone, PartialEq, Eq, Hash, Default, PartialOrd, Ord)]
@@ -122,6 +123,14 @@ impl CpuSet {
         Some(set)
     }
 
+    /// What reading a list costs, in members and 64-bit words: 7 bytes (`0-65535`) are a set of 8 KiB. 0 for a text that
+    /// is not a list as it prints.
+    pub fn extent(text: &str) -> u64 {
+        let Some(ranges) = ranges(text) else { return 0 };
+        let members: u64 = ranges.iter().map(|range| u64::from(range.end() - range.start()) + 1).sum();
+        members + ranges.last().map_or(0, |range| u64::from(range.end() / 64) + 1)
+    }
+
     /// Adds a logical CPU.
     pub fn insert(&mut self, cpu: u32) {
         let word = cpu as usize / 64;
@@ -224,6 +233,34 @@ impl Serialize for CpuSet {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         to.collect_str(self)
     }
+}
+
+/// Reads only what [`Serialize`] writes, without escapes: a reader can bound the size of all sets in a text before it
+/// makes any ([`CpuSet::extent`]).
+impl<'de> Deserialize<'de> for CpuSet {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let text = <&str>::deserialize(from)?;
+        let ranges = ranges(text).ok_or_else(|| de::Error::custom("not a list of logical CPUs"))?;
+        Ok(ranges.into_iter().flatten().collect())
+    }
+}
+
+/// The ranges of a list as it prints: ascending, without overlaps or steps.
+fn ranges(text: &str) -> Option<Vec<RangeInclusive<u32>>> {
+    let cpu = |text: &str| {
+        let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+        text.parse().ok().filter(|cpu| is_number && *cpu < MAX_CPUS)
+    };
+    let mut next = 0;
+    let parts = text.split(',').filter(|_| !text.is_empty());
+    let ranges = parts.map(|part| {
+        let (low, high) = part.split_once('-').unwrap_or((part, part));
+        let range = cpu(low)?..=cpu(high)?;
+        let is_after = *range.start() >= next && range.start() <= range.end();
+        next = range.end() + 1;
+        is_after.then_some(range)
+    });
+    ranges.collect()
 }
 
 impl JsonSchema for CpuSet {

@@ -26,7 +26,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use threadwise_machine::Topology;
 use threadwise_probe::bench::ProbeError;
 use threadwise_smt::Live;
-use threadwise_store::{EndState, Store, StoreError};
+use threadwise_store::{EndState, Problem, Store, StoreError};
 use threadwise_study::{BlockPlan, Note, Role, Run, RunStatus, Slice, Workload, plan_block, plan_long_block};
 
 /// Called for every slice of a block: the study's observer, the slice's number in the block, its treatment, the
@@ -203,7 +203,7 @@ impl Driver<'_> {
             Err(ProbeError::Stopped) => Err(RunnerError::Stopped),
             Ok(probe) if probe.interrupted => Err(RunnerError::Stopped),
             Ok(probe) => match self.store.add_probe(started_s, &probe) {
-                Err(error @ StoreError::Unstorable { .. }) => {
+                Err(error @ StoreError { problem: Problem::Unstorable(_), .. }) => {
                     self.note(format!("what the probe found cannot be stored: {error}"))
                 }
                 stored => Ok(stored?),
@@ -361,7 +361,7 @@ impl Driver<'_> {
     fn complete(&mut self, runs: &[Run], block: u32, attempt: u32) -> Result<(), RunnerError> {
         match self.store.append_block(runs, block, attempt, self.now_s()) {
             // One bad run must not affect the others.
-            Err(StoreError::Unstorable { .. }) => {
+            Err(StoreError { problem: Problem::Unstorable(_), .. }) => {
                 runs.iter().try_for_each(|run| self.append(run))?;
                 Ok(self.store.block_complete(block, attempt, self.now_s())?)
             }
@@ -376,7 +376,7 @@ impl Driver<'_> {
     /// Stores a run. One that the file cannot hold is stored as failed.
     fn append(&mut self, run: &Run) -> Result<(), RunnerError> {
         match self.store.append_run(run) {
-            Err(error @ StoreError::Unstorable { .. }) => {
+            Err(error @ StoreError { problem: Problem::Unstorable(_), .. }) => {
                 let status = RunStatus::Failed { kind: "protocol".to_owned(), message: error.to_string() };
                 let bare = Run { status, slices: Vec::new(), readings: Vec::new(), ..run.clone() };
                 self.store.append_run(&bare)?;

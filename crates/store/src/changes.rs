@@ -5,10 +5,25 @@
 //! guest, and the A/A comparison of every block shows their effect on the numbers.
 
 use crate::error::one_line;
-use crate::{Expectation, Versions};
-use std::fmt::Debug;
-use threadwise_machine::Topology;
+use crate::json;
+use crate::studies::Versions;
+use threadwise_machine::{CpuSet, Topology};
 use threadwise_study::Study;
+
+/// What must be unchanged for resuming a study.
+#[derive(Debug, Clone, Copy)]
+pub struct Expectation<'a> {
+    /// The machine as it is now. Memory sizes and the kernel's release may differ.
+    pub topology: &'a Topology,
+    /// Version of threadwise.
+    pub program: &'a str,
+    /// Engine name.
+    pub engine: &'a str,
+    /// Version of the engine.
+    pub engine_version: &'a str,
+    /// The study as requested now; `None` to continue the file's.
+    pub study: Option<&'a Study>,
+}
 
 /// The first thing that changed, or `None`.
 pub(crate) fn first(
@@ -20,7 +35,7 @@ pub(crate) fn first(
     differs("engine", &versions.engine, now.engine)
         .or_else(|| differs("version of the engine", &versions.engine_version, now.engine_version))
         .or_else(|| differs("version of threadwise", &versions.program, now.program))
-        .or_else(|| now.study.and_then(|asked| study_change(study, asked)))
+        .or_else(|| now.study.and_then(|asked| json::difference("study", study, asked)))
         .or_else(|| machine_change(topology, now.topology))
 }
 
@@ -49,32 +64,6 @@ fn differs(what: &str, then: &str, now: &str) -> Option<String> {
     (then != now).then(|| format!("the {what} was {} and is {}", one_line(then), one_line(now)))
 }
 
-fn value_differs<T: PartialEq + Debug>(what: &str, then: &T, now: &T) -> Option<String> {
-    (then != now).then(|| {
-        let (then, now) = (format!("{then:?}"), format!("{now:?}"));
-        format!("{what} was {} and is {}", one_line(&then), one_line(&now))
-    })
-}
-
-fn study_change(then: &Study, now: &Study) -> Option<String> {
-    let name = |study: &Study| study.treatments.iter().map(|one| one.name.clone()).collect::<Vec<_>>();
-    differs("study", &then.name, &now.name)
-        .or_else(|| value_differs("the study's seed", &then.seed, &now.seed))
-        .or_else(|| differs("workload", then.workload.name(), now.workload.name()))
-        .or_else(|| value_differs("the engine's options", &then.engine_options, &now.engine_options))
-        .or_else(|| value_differs("the list of treatments", &name(then), &name(now)))
-        .or_else(|| {
-            let pairs = then.treatments.iter().zip(&now.treatments);
-            pairs
-                .filter(|(then, now)| then != now)
-                .map(|(then, _)| then)
-                .next()
-                .map(|treatment| format!("treatment {} of the study has changed", one_line(&treatment.name)))
-        })
-        .or_else(|| value_differs("the study's design", &then.design, &now.design))
-        .or_else(|| (then != now).then(|| "the study has changed".to_owned()))
-}
-
 /// The relevant parts of a topology, without memory sizes and kernel release.
 fn lasting(topology: &Topology) -> Topology {
     let mut lasting = topology.clone();
@@ -89,31 +78,13 @@ fn lasting(topology: &Topology) -> Topology {
 
 fn machine_change(then: &Topology, now: &Topology) -> Option<String> {
     let (then, now) = (&lasting(then), &lasting(now));
-    let online = |topology: &Topology| -> threadwise_machine::CpuSet {
+    let online = |topology: &Topology| -> CpuSet {
         topology.logical_cpus.iter().filter(|cpu| cpu.online).map(|cpu| cpu.os_id).collect()
     };
-    let text = |value: &Option<String>| value.clone().unwrap_or_else(|| "unknown".into());
-    let count = |what: &str, then: usize, now: usize| value_differs(what, &then, &now);
-    let (was, is) = (&then.identity, &now.identity);
-    differs("processor model", &text(&was.cpu_model), &text(&is.cpu_model))
-        .or_else(|| differs("hypervisor", &text(&was.hypervisor), &text(&is.hypervisor)))
-        .or_else(|| differs("SMT control", &text(&was.smt_control), &text(&is.smt_control)))
-        .or_else(|| {
-            differs("set of online logical CPUs", &online(then).to_string(), &online(now).to_string())
-        })
-        .or_else(|| {
-            differs("set of allowed logical CPUs", &then.allowed().to_string(), &now.allowed().to_string())
-        })
-        .or_else(|| value_differs("the CPU quota", &then.limits.quota_cpus, &now.limits.quota_cpus))
-        .or_else(|| count("the number of packages", then.packages.len(), now.packages.len()))
-        .or_else(|| count("the number of cores", then.cores.len(), now.cores.len()))
-        .or_else(|| count("the number of NUMA nodes", then.numa_nodes.len(), now.numa_nodes.len()))
-        .or_else(|| count("the number of LLC domains", then.llc_domains.len(), now.llc_domains.len()))
-        .or_else(|| (then.caches != now.caches).then(|| "the caches have changed".to_owned()))
-        .or_else(|| value_differs("the limits", &then.limits, &now.limits))
-        .or_else(|| {
-            (then != now).then(|| "the machine's arrangement of cores, packages or nodes has changed".into())
-        })
+    let sets = |what: &str, then: CpuSet, now: CpuSet| differs(what, &then.to_string(), &now.to_string());
+    sets("set of online logical CPUs", online(then), online(now))
+        .or_else(|| sets("set of allowed logical CPUs", then.allowed(), now.allowed()))
+        .or_else(|| json::difference("machine", then, now))
 }
 
 #[cfg(test)]
@@ -146,12 +117,24 @@ mod tests {
         assert_eq!(machine_change(&then, &now).unwrap(), "the set of allowed logical CPUs was 0-1 and is 0");
         now = machine(2);
         now.limits.quota_cpus = Some(1.5);
-        assert_eq!(machine_change(&then, &now).unwrap(), "the CPU quota was None and is Some(1.5)");
+        assert_eq!(
+            machine_change(&then, &now).unwrap(),
+            "the machine's limits.quota_cpus was null and is 1.5"
+        );
         now = machine(2);
         now.identity.smt_control = Some("off".into());
-        assert_eq!(machine_change(&then, &now).unwrap(), "the SMT control was unknown and is off");
+        assert_eq!(
+            machine_change(&then, &now).unwrap(),
+            "the machine's identity.smt_control was null and is \"off\""
+        );
         now = machine(2);
         now.logical_cpus[0].siblings.insert(1);
-        assert!(machine_change(&then, &now).unwrap().contains("arrangement"));
+        assert_eq!(
+            machine_change(&then, &now).unwrap(),
+            "the machine's logical_cpus.0.siblings was \"\" and is \"1\""
+        );
+        now = machine(2);
+        now.cores.push(Default::default());
+        assert_eq!(machine_change(&then, &now).unwrap(), "the number of the machine's cores was 0 and is 1");
     }
 }

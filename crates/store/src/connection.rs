@@ -1,10 +1,9 @@
-//! Connections to a result file: hardened, bounded, and exclusive for writers.
+//! Connections to a result file: hardened, bounded, exclusive for writers, and with our schema alone.
 //!
 //! Source of the settings: <https://www.sqlite.org/security.html>, section "Untrusted SQLite
 //! Database Files", and <https://www.sqlite.org/pragma.html>.
 
-use crate::error::{Fault, SPARE_MIB, StoreError};
-use crate::schema::{self, Version};
+use crate::error::{Fault, Problem, StoreError, VERSION, one_line};
 use rusqlite::config::DbConfig;
 use rusqlite::ffi::ErrorCode;
 use rusqlite::limits::Limit;
@@ -13,6 +12,11 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
+
+/// The tables.
+pub(crate) const SCHEMA: &str = include_str!("schema.sql");
+/// Marks the file as threadwise's in SQLite's header: `thwi`.
+pub(crate) const APPLICATION_ID: u32 = 0x7468_7769;
 
 /// Virtual machine steps that SQLite may still take for the present call; see [`Allowance::refill`].
 #[derive(Debug, Default)]
@@ -47,7 +51,7 @@ impl Allowance {
     }
 }
 
-/// A new exclusive connection to an empty file that was just made.
+/// A new exclusive connection to an empty file that was just made. It has no tables.
 pub(crate) fn for_creation(path: &Path) -> Result<Connection, Fault> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags)?;
@@ -62,16 +66,16 @@ pub(crate) fn for_existing(
     real: &Path,
     bytes: u64,
     writing: bool,
-) -> Result<(Connection, Allowance, Version), StoreError> {
+) -> Result<(Connection, Allowance), StoreError> {
     let access = match writing {
         true => OpenFlags::SQLITE_OPEN_READ_WRITE,
         false => OpenFlags::SQLITE_OPEN_READ_ONLY,
     };
     let opened = Connection::open_with_flags(real, access | OpenFlags::SQLITE_OPEN_NO_MUTEX);
-    let mut connection = opened.map_err(|error| Fault::from(error).on(path, "open", SPARE_MIB))?;
+    let mut connection = opened.map_err(|error| Fault::from(error).on(path, "open"))?;
     // SQLite falls back to reading when a file cannot be written.
     if writing && connection.is_readonly("main").unwrap_or(true) {
-        return Err(StoreError::ReadOnly { path: path.to_owned() });
+        return Err(Problem::ReadOnly.of(path));
     }
     let allowance = Allowance::default();
     allowance.refill(bytes);
@@ -79,13 +83,13 @@ pub(crate) fn for_existing(
         .watch(&mut connection)
         .and_then(|()| harden(&connection))
         .and_then(|()| if writing { settle_for_writing(&connection) } else { Ok(()) });
-    ready.map_err(|fault| fault.on(path, "read", SPARE_MIB))?;
-    let version = check_identity(&connection, path)?;
-    schema::verify(&connection, version)
+    ready.map_err(|fault| fault.on(path, "read"))?;
+    check_identity(&connection, path)?;
+    verify(&connection)
         .and_then(|()| quick_check(&connection, &allowance))
-        .map_err(|fault| fault.on(path, "read", SPARE_MIB))?;
+        .map_err(|fault| fault.on(path, "read"))?;
     allowance.refill(bytes);
-    Ok((connection, allowance, version))
+    Ok((connection, allowance))
 }
 
 /// No content of a file may make SQLite run code, take much memory or write elsewhere.
@@ -144,27 +148,62 @@ fn settle_for_writing(connection: &Connection) -> Result<(), Fault> {
 /// Makes SQLite delete, when the connection closes, the journal of a writer that was killed between
 /// two transactions. It does so only for a journal that it wrote to, so this writes the schema version
 /// again. (A changed row will not do: SQLite leaves out equal ones.)
-pub(crate) fn sweep(connection: &Connection, version: Version) -> Result<(), Fault> {
-    Ok(connection.pragma_update(None, "user_version", version as i32)?)
+pub(crate) fn sweep(connection: &Connection) -> Result<(), Fault> {
+    Ok(connection.pragma_update(None, "user_version", VERSION)?)
 }
 
-/// Checks the header's marks again, through SQLite: an undone journal may have changed them. Returns
-/// the version.
-fn check_identity(connection: &Connection, path: &Path) -> Result<Version, StoreError> {
+/// Checks the header's marks again, through SQLite: an undone journal may have changed them.
+fn check_identity(connection: &Connection, path: &Path) -> Result<(), StoreError> {
     let pragma = |name: &str| -> Result<i64, StoreError> {
         let value = connection.pragma_query_value(None, name, |row| row.get(0));
-        value.map_err(|error| Fault::from(error).on(path, "read", SPARE_MIB))
+        value.map_err(|error| Fault::from(error).on(path, "read"))
     };
-    let path = path.to_owned();
     if pragma("page_count")? == 0 {
-        return Err(StoreError::Empty { path });
+        return Err(Problem::Empty.of(path));
     }
-    let application_id = pragma("application_id")? as u32;
-    if application_id != schema::APPLICATION_ID {
-        return Err(StoreError::Foreign { path, application_id });
+    check_marks(pragma("application_id")? as u32, pragma("user_version")? as i32, path)
+}
+
+/// Refuses another program's file, and one of another version.
+pub(crate) fn check_marks(application_id: u32, version: i32, path: &Path) -> Result<(), StoreError> {
+    let problem = match version {
+        _ if application_id != APPLICATION_ID => Problem::Foreign(application_id),
+        VERSION => return Ok(()),
+        1..VERSION => Problem::Older(version),
+        _ if version > VERSION => Problem::Newer(version),
+        _ => Problem::Damaged(format!("schema {version} was never written")),
+    };
+    Err(problem.of(path))
+}
+
+/// One entry of `sqlite_schema`: type, name, table, SQL text.
+type Entry = (String, String, String, Option<String>);
+
+/// Checks that the file's tables and indexes are exactly the expected ones: a foreign view, trigger,
+/// generated column or CHECK would be run by threadwise's queries.
+fn verify(connection: &Connection) -> Result<(), Fault> {
+    let ours = Connection::open_in_memory()?;
+    ours.execute_batch(SCHEMA)?;
+    let expected = entries(&ours)?;
+    let found = entries(connection)?;
+    if let Some(entry) = found.iter().find(|entry| !expected.contains(entry)) {
+        let (kind, name) = (one_line(&entry.0), one_line(&entry.1));
+        let known = expected.iter().any(|ours| ours.1 == entry.1);
+        let what = if known { "differs" } else { "is unknown" };
+        return Err(Fault::NotOurs(format!("its {kind} {name} {what}")));
     }
-    let found = pragma("user_version")? as i32;
-    Version::of(found).ok_or(StoreError::Newer { path, found, known: schema::VERSION })
+    match expected.iter().find(|entry| !found.contains(entry)) {
+        Some(entry) => Err(Fault::NotOurs(format!("it lacks the {} {}", entry.0, entry.1))),
+        None => Ok(()),
+    }
+}
+
+fn entries(connection: &Connection) -> Result<Vec<Entry>, Fault> {
+    // The schema has fewer than 50; more than 100 need not be read to refuse it.
+    let mut statement =
+        connection.prepare("SELECT type, name, tbl_name, sql FROM sqlite_schema LIMIT 100")?;
+    let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?)))?;
+    Ok(rows.collect::<Result<_, _>>()?)
 }
 
 /// SQLite's own check of the structure, up to the first fault or [`STEPS_QUICK_CHECK`].
@@ -173,12 +212,32 @@ fn quick_check(connection: &Connection, allowance: &Allowance) -> Result<(), Fau
     let result = connection.query_row("PRAGMA quick_check(1)", [], |row| row.get::<_, String>(0));
     match result {
         Ok(text) if text == "ok" => Ok(()),
-        Ok(text) => Err(Fault::Damaged(crate::error::one_line(&text))),
+        Ok(text) => Err(Fault::Damaged(one_line(&text))),
         Err(rusqlite::Error::SqliteFailure(failure, _))
             if failure.code == ErrorCode::OperationInterrupted =>
         {
             Ok(())
         }
         Err(error) => Err(error.into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Files in the hands of users were made with exactly this text.
+    #[test]
+    fn the_schema_of_a_version_never_changes() {
+        // FNV-1a, 64 bits.
+        let hash = SCHEMA.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+            (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+        });
+        assert_eq!(
+            hash, 3_173_465_659_830_555_914,
+            "the schema changed: give it a new user_version, let convert.py write it, then set its hash"
+        );
+        assert!(SCHEMA.contains(&format!("application_id = {APPLICATION_ID:#x}")));
+        assert!(SCHEMA.contains(&format!("user_version = {VERSION};")));
     }
 }

@@ -6,154 +6,122 @@ use rusqlite::ffi::{self, ErrorCode};
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Why a result file could not be made, read or written. Every message is one line with what
+/// Version of the schema, in SQLite's header as `user_version`; no other is read.
+pub const VERSION: i32 = 8;
+
+/// Why a result file could not be made, read or written. Its message is one line with what
 /// failed, on which file, and what to do next.
 #[derive(Debug, thiserror::Error)]
-pub enum StoreError {
+#[error("{}", .problem.about(.path))]
+pub struct StoreError {
+    /// The file.
+    pub path: PathBuf,
+    /// What failed.
+    pub problem: Problem,
+}
+
+/// What can be wrong with a result file.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Problem {
     /// A new file was requested, but the name exists.
-    #[error(
-        "{path} exists and is never overwritten: use another --output, or continue it with `threadwise run --resume {path}`"
-    )]
-    Exists {
-        /// The file.
-        path: PathBuf,
-    },
-    /// A new file was requested, but SQLite would take the side file of an earlier one for its own.
-    #[error("{path} is left over from another file: move it away or use another --output")]
-    LeftOver {
-        /// The side file.
-        path: PathBuf,
-    },
+    Exists,
+    /// A new file was requested, but SQLite would take this side file of an earlier one for its own.
+    LeftOver,
     /// The file does not exist.
-    #[error("there is no file {path}: check its name and folder")]
-    Missing {
-        /// The file.
-        path: PathBuf,
-    },
-    /// The path is not a file.
-    #[error("{path} is {what}, not a file: name the result file itself")]
-    NotAFile {
-        /// The path.
-        path: PathBuf,
-        /// `a folder`, `a device or pipe`.
-        what: &'static str,
-    },
+    Missing,
+    /// The path is `a folder`, `a device or pipe`.
+    NotAFile(&'static str),
     /// A file of 0 bytes, such as a study that was killed before it began.
-    #[error("{path} is empty: remove it and run the study again")]
-    Empty {
-        /// The file.
-        path: PathBuf,
-    },
-    /// Not an SQLite file.
-    #[error("{path} is not a result file ({why}): name a file that `threadwise run` wrote")]
-    NotSqlite {
-        /// The file.
-        path: PathBuf,
-        /// What it lacks.
-        why: String,
-    },
-    /// An SQLite file of another program.
-    #[error(
-        "{path} is an SQLite file of another program (application id {application_id:#010x}): name a file that `threadwise run` wrote"
-    )]
-    Foreign {
-        /// The file.
-        path: PathBuf,
-        /// Its id.
-        application_id: u32,
-    },
-    /// Written by a later version of this program.
-    #[error(
-        "{path} was written by a newer threadwise (schema {found}, this one reads up to {known}): update threadwise"
-    )]
-    Newer {
-        /// The file.
-        path: PathBuf,
-        /// Its schema version.
-        found: i32,
-        /// The newest version that this program knows.
-        known: i32,
-    },
+    Empty,
+    /// Not an SQLite file, and why.
+    NotSqlite(String),
+    /// An SQLite file of another program, by its application id.
+    Foreign(u32),
+    /// Written by a later version of this program, by its schema.
+    Newer(i32),
+    /// Written before the first release, by its schema.
+    Older(i32),
     /// Has threadwise's marks, but content that threadwise does not write.
-    #[error("{path} differs from what threadwise writes ({what}): use the original file")]
-    NotOurs {
-        /// The file.
-        path: PathBuf,
-        /// What differs.
-        what: String,
-    },
+    NotOurs(String),
     /// Truncated, or with impossible values.
-    #[error("{path} is damaged ({why}): use a complete copy of it, or run the study again")]
-    Damaged {
-        /// The file.
-        path: PathBuf,
-        /// What was found.
-        why: String,
-    },
+    Damaged(String),
     /// A writer was killed inside a transaction, and undoing it needs to write.
-    #[error(
-        "{path} was interrupted while a run was being stored: `threadwise run --resume {path}` repairs it and continues (if its folder is read-only, first copy it and {path}-journal to a writable one)"
-    )]
-    Interrupted {
-        /// The file.
-        path: PathBuf,
-    },
+    Interrupted,
     /// Another process holds it.
-    #[error("{path} is in use, probably by a running study: wait until that ends, or stop it")]
-    InUse {
-        /// The file.
-        path: PathBuf,
-    },
+    InUse,
     /// The disk, or the user's quota, is full.
-    #[error(
-        "no space left for {path}: free {needed_mib} MiB or use --output on another disk; what was stored is kept"
-    )]
-    NoSpace {
-        /// The file.
-        path: PathBuf,
-        /// Space for continuing a while, in MiB.
-        needed_mib: u64,
-    },
+    NoSpace,
     /// The file or its folder cannot be written.
-    #[error("{path} or its folder is read-only: use --output elsewhere, or make both writable")]
-    ReadOnly {
-        /// The file.
-        path: PathBuf,
-    },
-    /// The file system refuses.
-    #[error("no permission to {action} {path}: ask its owner, or use a file and folder of your own")]
-    Denied {
-        /// The file.
-        path: PathBuf,
-        /// `read`, `write`, `make`.
-        action: &'static str,
-    },
-    /// The study cannot be resumed, since its environment has changed.
-    #[error("{path} cannot be resumed: {what}; its numbers would not compare, so start a new study")]
-    Changed {
-        /// The file.
-        path: PathBuf,
-        /// The old and the new value.
-        what: String,
-    },
-    /// A value that the file cannot hold. Nothing was stored; store a run with such a value as failed, without it.
-    #[error("cannot store this in {path}: {what}")]
-    Unstorable {
-        /// The file.
-        path: PathBuf,
-        /// The value and the limit.
-        what: String,
-    },
-    /// Any other error of the system or SQLite.
-    #[error("cannot {action} {path}: {why}; check the disk")]
-    Io {
-        /// The file.
-        path: PathBuf,
-        /// The operation.
-        action: &'static str,
-        /// The system's message.
-        why: String,
-    },
+    ReadOnly,
+    /// The file system refuses to `read`, `write`, `make` it.
+    Denied(&'static str),
+    /// The study cannot be resumed, since its environment has changed: the old and the new value.
+    Changed(String),
+    /// A value that the file cannot hold, and the limit. Nothing was stored; store a run with such a value as failed,
+    /// without it.
+    Unstorable(String),
+    /// Any other error of the system or SQLite: the operation and the system's message.
+    Io(&'static str, String),
+}
+
+impl Problem {
+    /// The error of a file.
+    pub(crate) fn of(self, path: &Path) -> StoreError {
+        StoreError { path: path.to_owned(), problem: self }
+    }
+
+    fn about(&self, path: &Path) -> String {
+        let file = path.display();
+        match self {
+            Self::Exists => format!(
+                "{file} exists and is never overwritten: use another --output, or continue it with `threadwise run --resume {file}`"
+            ),
+            Self::LeftOver => {
+                format!("{file} is left over from another file: move it away or use another --output")
+            }
+            Self::Missing => format!("there is no file {file}: check its name and folder"),
+            Self::NotAFile(what) => format!("{file} is {what}, not a file: name the result file itself"),
+            Self::Empty => format!("{file} is empty: remove it and run the study again"),
+            Self::NotSqlite(why) => {
+                format!("{file} is not a result file ({why}): name a file that `threadwise run` wrote")
+            }
+            Self::Foreign(id) => format!(
+                "{file} is an SQLite file of another program (application id {id:#010x}): name a file that `threadwise run` wrote"
+            ),
+            Self::Newer(found) => format!(
+                "{file} was written by a newer threadwise (schema {found}, this one reads {VERSION}): update threadwise"
+            ),
+            Self::Older(found) => format!(
+                "{file} was made by a development version of threadwise (schema {found}, this one reads {VERSION}): run the study again, or convert a copy by crates/store/convert.py"
+            ),
+            Self::NotOurs(what) => {
+                format!("{file} differs from what threadwise writes ({what}): use the original file")
+            }
+            Self::Damaged(why) => {
+                format!("{file} is damaged ({why}): use a complete copy of it, or run the study again")
+            }
+            Self::Interrupted => format!(
+                "{file} was interrupted while a run was being stored: `threadwise run --resume {file}` repairs it and continues (if its folder is read-only, first copy it and {file}-journal to a writable one)"
+            ),
+            Self::InUse => {
+                format!("{file} is in use, probably by a running study: wait until that ends, or stop it")
+            }
+            Self::NoSpace => format!(
+                "no space left for {file}: free {SPARE_MIB} MiB or more, or use --output on another disk; what was stored is kept"
+            ),
+            Self::ReadOnly => {
+                format!("{file} or its folder is read-only: use --output elsewhere, or make both writable")
+            }
+            Self::Denied(action) => format!(
+                "no permission to {action} {file}: ask its owner, or use a file and folder of your own"
+            ),
+            Self::Changed(what) => format!(
+                "{file} cannot be resumed: {what}; its numbers would not compare, so start a new study"
+            ),
+            Self::Unstorable(what) => format!("cannot store this in {file}: {what}"),
+            Self::Io(action, why) => format!("cannot {action} {file}: {why}; check the disk"),
+        }
+    }
 }
 
 /// Errors before the file is known.
@@ -173,45 +141,54 @@ impl From<rusqlite::Error> for Fault {
 }
 
 impl Fault {
-    /// The same with the file's name. `needed_mib` is for a full disk.
-    pub(crate) fn on(self, path: &Path, action: &'static str, needed_mib: u64) -> StoreError {
-        let path = path.to_owned();
+    /// The same of a file that is being made: what cannot be read back cannot be stored.
+    pub(crate) fn of_ours(self) -> Self {
         match self {
-            Self::Sql(error) => from_sqlite(error, path, action, needed_mib),
-            Self::Damaged(why) => StoreError::Damaged { path, why },
-            Self::NotOurs(what) => StoreError::NotOurs { path, what },
-            Self::Unstorable(what) => StoreError::Unstorable { path, what },
-            Self::ReadOnly => StoreError::ReadOnly { path },
+            Self::Damaged(why) => Self::Unstorable(why),
+            other => other,
         }
+    }
+
+    /// The same with the file's name, after an attempt to `action` it.
+    pub(crate) fn on(self, path: &Path, action: &'static str) -> StoreError {
+        let problem = match self {
+            Self::Sql(error) => from_sqlite(&error, action),
+            Self::Damaged(why) => Problem::Damaged(why),
+            Self::NotOurs(what) => Problem::NotOurs(what),
+            Self::Unstorable(what) => Problem::Unstorable(what),
+            Self::ReadOnly => Problem::ReadOnly,
+        };
+        problem.of(path)
     }
 }
 
-/// Requested space if the size of what follows is unknown.
-pub(crate) const SPARE_MIB: u64 = 16;
+/// Space for continuing a while, in MiB.
+const SPARE_MIB: u64 = 16;
 
-fn from_sqlite(error: rusqlite::Error, path: PathBuf, action: &'static str, needed_mib: u64) -> StoreError {
-    let rusqlite::Error::SqliteFailure(failure, _) = &error else {
-        return StoreError::Damaged { path, why: one_line(&error.to_string()) };
+fn from_sqlite(error: &rusqlite::Error, action: &'static str) -> Problem {
+    let text = || one_line(&error.to_string());
+    let failure = match error {
+        rusqlite::Error::SqliteFailure(failure, _) => failure,
+        rusqlite::Error::ToSqlConversionFailure(_) => return Problem::Unstorable(text()),
+        _ => return Problem::Damaged(text()),
     };
     match (failure.code, failure.extended_code) {
         // A hot journal without write permission: it must be undone first.
-        (_, ffi::SQLITE_READONLY_ROLLBACK | ffi::SQLITE_READONLY_RECOVERY) => {
-            StoreError::Interrupted { path }
-        }
-        (ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked, _) => StoreError::InUse { path },
-        (ErrorCode::DiskFull, _) => StoreError::NoSpace { path, needed_mib },
-        (ErrorCode::ReadOnly, _) => StoreError::ReadOnly { path },
+        (_, ffi::SQLITE_READONLY_ROLLBACK | ffi::SQLITE_READONLY_RECOVERY) => Problem::Interrupted,
+        (ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked, _) => Problem::InUse,
+        (ErrorCode::DiskFull, _) => Problem::NoSpace,
+        (ErrorCode::ReadOnly, _) => Problem::ReadOnly,
         (ErrorCode::PermissionDenied | ErrorCode::AuthorizationForStatementDenied, _) => {
-            StoreError::Denied { path, action }
+            Problem::Denied(action)
         }
         // The journal could not be made although the file could be opened: the folder is read-only.
-        (ErrorCode::CannotOpen, _) if action != "open" => StoreError::ReadOnly { path },
-        (ErrorCode::NotADatabase, _) => StoreError::NotSqlite { path, why: "no SQLite file".into() },
+        (ErrorCode::CannotOpen, _) if action != "open" => Problem::ReadOnly,
+        (ErrorCode::NotADatabase, _) => Problem::NotSqlite("no SQLite file".into()),
         (ErrorCode::OperationInterrupted, _) => {
-            StoreError::Damaged { path, why: "reading it takes far longer than its size allows".into() }
+            Problem::Damaged("reading it takes far longer than its size allows".into())
         }
         (ErrorCode::TooBig | ErrorCode::ConstraintViolation, _) if action != "read" => {
-            StoreError::Unstorable { path, what: one_line(&error.to_string()) }
+            Problem::Unstorable(text())
         }
         (
             ErrorCode::DatabaseCorrupt
@@ -220,28 +197,26 @@ fn from_sqlite(error: rusqlite::Error, path: PathBuf, action: &'static str, need
             | ErrorCode::TypeMismatch
             | ErrorCode::Unknown,
             _,
-        ) => StoreError::Damaged { path, why: one_line(&error.to_string()) },
-        _ => StoreError::Io { path, action, why: one_line(&error.to_string()) },
+        ) => Problem::Damaged(text()),
+        _ => Problem::Io(action, text()),
     }
 }
 
 /// An error of the file system.
 pub(crate) fn from_io(error: &io::Error, path: &Path, action: &'static str) -> StoreError {
-    let path = path.to_owned();
-    match error.kind() {
+    let problem = match error.kind() {
         io::ErrorKind::NotFound if action == "make" => {
-            StoreError::Io { path, action, why: "its folder does not exist; create it first".into() }
+            Problem::Io(action, "its folder does not exist; create it first".into())
         }
-        io::ErrorKind::NotFound => StoreError::Missing { path },
-        io::ErrorKind::AlreadyExists => StoreError::Exists { path },
-        io::ErrorKind::PermissionDenied => StoreError::Denied { path, action },
-        io::ErrorKind::ReadOnlyFilesystem => StoreError::ReadOnly { path },
-        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
-            StoreError::NoSpace { path, needed_mib: SPARE_MIB }
-        }
-        io::ErrorKind::IsADirectory => StoreError::NotAFile { path, what: "a folder" },
-        _ => StoreError::Io { path, action, why: one_line(&error.to_string()) },
-    }
+        io::ErrorKind::NotFound => Problem::Missing,
+        io::ErrorKind::AlreadyExists => Problem::Exists,
+        io::ErrorKind::PermissionDenied => Problem::Denied(action),
+        io::ErrorKind::ReadOnlyFilesystem => Problem::ReadOnly,
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Problem::NoSpace,
+        io::ErrorKind::IsADirectory => Problem::NotAFile("a folder"),
+        _ => Problem::Io(action, one_line(&error.to_string())),
+    };
+    problem.of(path)
 }
 
 /// Text of a file or a library for a message: one line, sanitised, and short.
@@ -255,14 +230,14 @@ mod tests {
 
     fn message(code: i32, action: &'static str) -> String {
         let error = rusqlite::Error::SqliteFailure(ffi::Error::new(code), None);
-        Fault::Sql(error).on(Path::new("a.tw"), action, 40).to_string()
+        Fault::Sql(error).on(Path::new("a.tw"), action).to_string()
     }
 
     #[test]
     fn codes_become_advice() {
         assert_eq!(
             message(ffi::SQLITE_FULL, "write"),
-            "no space left for a.tw: free 40 MiB or use --output on another disk; what was stored is kept"
+            "no space left for a.tw: free 16 MiB or more, or use --output on another disk; what was stored is kept"
         );
         for (code, action, word) in [
             (ffi::SQLITE_READONLY_ROLLBACK, "read", "--resume"),

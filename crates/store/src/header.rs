@@ -5,8 +5,8 @@
 //! Source of the layout: <https://www.sqlite.org/fileformat2.html>, section 1.3 (header) and 3
 //! (rollback journal).
 
-use crate::error::{StoreError, from_io};
-use crate::schema;
+use crate::connection;
+use crate::error::{Problem, StoreError, from_io};
 use std::collections::BTreeSet;
 use std::fs::OpenOptions;
 use std::io::{Read, Seek, SeekFrom};
@@ -34,7 +34,7 @@ impl Writer {
         let id = identity(path)?;
         let mut writers = WRITERS.lock().unwrap_or_else(PoisonError::into_inner);
         if !writers.insert(id) {
-            return Err(StoreError::InUse { path: path.to_owned() });
+            return Err(Problem::InUse.of(path));
         }
         Ok(Self(id))
     }
@@ -66,7 +66,7 @@ pub(crate) fn create_exclusively(path: &Path) -> Result<(), StoreError> {
     for ending in ["-journal", "-wal", "-shm"] {
         let side = side_file(path, ending);
         if side.symlink_metadata().is_ok() {
-            return Err(StoreError::LeftOver { path: side });
+            return Err(Problem::LeftOver.of(&side));
         }
     }
     let made = OpenOptions::new().write(true).create_new(true).open(path);
@@ -77,21 +77,21 @@ pub(crate) fn create_exclusively(path: &Path) -> Result<(), StoreError> {
 /// journal beside the file that a link points to).
 ///
 /// # Errors
-/// Not a file, empty, not SQLite, not threadwise's, newer, truncated, in WAL mode.
+/// Not a file, empty, not SQLite, not threadwise's, newer, older, truncated, in WAL mode.
 pub(crate) fn probe(path: &Path) -> Result<(PathBuf, u64), StoreError> {
     let metadata = path.metadata().map_err(|error| from_io(&error, path, "read"))?;
     if let Some(what) = given::instead(metadata.file_type()) {
-        return Err(StoreError::NotAFile { path: path.to_owned(), what });
+        return Err(Problem::NotAFile(what).of(path));
     }
     let id = (metadata.dev(), metadata.ino());
     if WRITERS.lock().unwrap_or_else(PoisonError::into_inner).contains(&id) {
-        return Err(StoreError::InUse { path: path.to_owned() });
+        return Err(Problem::InUse.of(path));
     }
     let real = path.canonicalize().map_err(|error| from_io(&error, path, "read"))?;
     let journal = side_file(&real, "-journal").metadata();
     // SQLite opens whatever has this name, and a pipe would block for ever.
     if let Some(what) = journal.as_ref().ok().and_then(|journal| given::instead(journal.file_type())) {
-        return Err(StoreError::NotAFile { path: side_file(&real, "-journal"), what });
+        return Err(Problem::NotAFile(what).of(&side_file(&real, "-journal")));
     }
     let has_journal = journal.is_ok_and(|journal| journal.len() > 0);
     let mut header = Vec::new();
@@ -103,33 +103,23 @@ pub(crate) fn probe(path: &Path) -> Result<(PathBuf, u64), StoreError> {
 
 /// Judges the first 100 bytes of a file of `len` bytes.
 fn check(header: &[u8], len: u64, has_journal: bool, path: &Path) -> Result<(), StoreError> {
-    let path = path.to_owned();
     if header.is_empty() {
-        return Err(StoreError::Empty { path });
+        return Err(Problem::Empty.of(path));
     }
     if !header.starts_with(MAGIC) {
-        return Err(StoreError::NotSqlite { path, why: "it is not an SQLite file".into() });
+        return Err(Problem::NotSqlite("it is not an SQLite file".into()).of(path));
     }
     let Some(header) = header.first_chunk::<100>() else {
-        return Err(StoreError::Damaged { path, why: format!("it ends after {len} bytes") });
+        return Err(Problem::Damaged(format!("it ends after {len} bytes")).of(path));
     };
     let word = |at: usize| u32::from_be_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]]);
-    let (application_id, version) = (word(68), word(60) as i32);
-    if application_id != schema::APPLICATION_ID {
-        return Err(StoreError::Foreign { path, application_id });
-    }
-    if version > schema::VERSION {
-        return Err(StoreError::Newer { path, found: version, known: schema::VERSION });
-    }
-    if schema::Version::of(version).is_none() {
-        return Err(StoreError::Damaged { path, why: format!("schema {version} was never written") });
-    }
+    connection::check_marks(word(68), word(60) as i32, path)?;
     if header[18] != 1 || header[19] != 1 {
         let what = "another program put it into WAL mode; `PRAGMA journal_mode=DELETE` undoes that";
-        return Err(StoreError::NotOurs { path, what: what.into() });
+        return Err(Problem::NotOurs(what.into()).of(path));
     }
     if word(56) != 1 {
-        return Err(StoreError::NotOurs { path, what: "its text is not UTF-8".into() });
+        return Err(Problem::NotOurs("its text is not UTF-8".into()).of(path));
     }
     let page_bytes = match u64::from(header[16]) << 8 | u64::from(header[17]) {
         1 => 65536,
@@ -138,7 +128,7 @@ fn check(header: &[u8], len: u64, has_journal: bool, path: &Path) -> Result<(), 
     let due = page_bytes * u64::from(word(28));
     // While a journal waits to be undone, header and length may be of different moments.
     if len < due && !has_journal {
-        return Err(StoreError::Damaged { path, why: format!("it has {len} of its {due} bytes") });
+        return Err(Problem::Damaged(format!("it has {len} of its {due} bytes")).of(path));
     }
     Ok(())
 }
@@ -152,7 +142,7 @@ pub(crate) fn check_journal(real: &Path) -> Result<(), StoreError> {
     let tail_read = file.seek(SeekFrom::End(-8)).and_then(|_| file.read_exact(&mut tail));
     if tail_read.is_ok() && tail == SUPER_JOURNAL_MAGIC {
         let what = "it names other files to delete".to_owned();
-        return Err(StoreError::NotOurs { path: journal, what });
+        return Err(Problem::NotOurs(what).of(&journal));
     }
     Ok(())
 }

@@ -8,40 +8,32 @@
 #[cfg(test)]
 extern crate self as threadwise_store;
 
-mod asked;
-mod boots;
+mod blocks;
 mod changes;
 mod connection;
 mod error;
 mod header;
-mod long;
-mod looks;
-mod machine;
-mod notes;
-mod probes;
+mod json;
 mod queries;
-mod read;
-mod schema;
+mod runs;
 mod studies;
 #[cfg(test)]
 mod tests;
-mod types;
 mod value;
-mod write;
 
-pub use error::StoreError;
-pub use schema::VERSION;
-pub use types::{EndState, Expectation, StoredProbe, Versions};
+pub use changes::Expectation;
+pub use error::{Problem, StoreError, VERSION};
+pub use studies::{EndState, StoredProbe, Versions};
 
 use connection::Allowance;
-use error::{Fault, SPARE_MIB};
+use error::Fault;
 use header::Writer;
-use long::Which;
 use rusqlite::Connection;
 use std::path::{Path, PathBuf};
 use threadwise_machine::{BootFacts, Topology};
 use threadwise_study::asked::Asked;
 use threadwise_study::engine::Properties;
+use threadwise_study::plan::long::is_long;
 use threadwise_study::probe::Probe;
 use threadwise_study::{Boot, Note, Run, Study};
 
@@ -62,10 +54,6 @@ pub struct Store {
     study: Study,
     topology: Topology,
     versions: Versions,
-    /// Of the file's schema.
-    schema: schema::Version,
-    /// Bytes of plan text in the file; only for writers.
-    plan_bytes: u64,
     /// The boot of the following blocks, if recorded.
     boot: Option<u32>,
 }
@@ -82,7 +70,6 @@ impl Store {
         topology: &Topology,
         versions: &Versions,
     ) -> Result<Self, StoreError> {
-        machine::check(topology).map_err(|fault| fault.on(path, "make", SPARE_MIB))?;
         header::create_exclusively(path)?;
         let made = Self::fill(path, study, topology, versions);
         if made.is_err() {
@@ -100,35 +87,23 @@ impl Store {
     ) -> Result<Self, StoreError> {
         let writer = Writer::enter(path)?;
         let real = path.canonicalize().map_err(|error| error::from_io(&error, path, "make"))?;
-        let build = || -> Result<Connection, Fault> {
+        let build = || -> Result<Self, Fault> {
             let mut connection = connection::for_creation(&real)?;
             let transaction = connection.transaction()?;
-            schema::make(&transaction)?;
-            machine::write(&transaction, topology)?;
-            studies::write(&transaction, study)?;
-            studies::write_versions(&transaction, versions)?;
+            transaction.execute_batch(connection::SCHEMA)?;
+            studies::write(&transaction, study, topology)?;
+            studies::write_marks(&transaction, versions)?;
             studies::write_state(&transaction, EndState::Running)?;
-            boots::draw_salt(&transaction)?;
-            if machine::read(&transaction)? != *topology {
-                return Err(Fault::Unstorable("the machine is not the same when it is read back".into()));
-            }
             transaction.commit()?;
-            Ok(connection)
+            let store = Self::of(connection, Some(writer), Allowance::default(), path, real)?;
+            match store.study == *study && store.topology == *topology {
+                true => Ok(store),
+                false => {
+                    Err(Fault::Damaged("the study or machine is not the same when it is read back".into()))
+                }
+            }
         };
-        let connection = build().map_err(|fault| fault.on(path, "make", SPARE_MIB))?;
-        Ok(Self {
-            connection,
-            writer: Some(writer),
-            allowance: Allowance::default(),
-            path: path.to_owned(),
-            real,
-            study: study.clone(),
-            topology: topology.clone(),
-            versions: versions.clone(),
-            schema: schema::Version::LAST,
-            plan_bytes: 0,
-            boot: None,
-        })
+        build().map_err(|fault| fault.of_ours().on(path, "make"))
     }
 
     /// Opens a result file of any origin for reading. Writes nothing beside it, and
@@ -159,22 +134,15 @@ impl Store {
             None => changes::first(&store.versions, &store.study, &store.topology, expected),
         };
         if let Some(what) = change {
-            return Err(StoreError::Changed { path: path.to_owned(), what });
+            return Err(Problem::Changed(what).of(path));
         }
-        let found = store.schema;
-        store.writing(SPARE_MIB, |connection, _| {
-            schema::bring_up_to_date(connection, found)?;
-            boots::draw_salt(connection)?;
-            studies::write_state(connection, EndState::Running)
-        })?;
-        store.schema = schema::Version::LAST;
-        let swept = connection::sweep(&store.connection, store.schema);
-        swept.map_err(|fault| fault.on(path, "write", SPARE_MIB))?;
+        store.writing(|connection, _| studies::write_state(connection, EndState::Running))?;
+        connection::sweep(&store.connection).map_err(|fault| fault.on(path, "write"))?;
         Ok(store)
     }
 
     /// Only undoes a run that was being stored when its writer was killed: for the user's own
-    /// study that is to be read ([`StoreError::Interrupted`]) and not continued.
+    /// study that is to be read ([`Problem::Interrupted`]) and not continued.
     ///
     /// # Errors
     /// As [`Store::open`]; the file or its folder cannot be written.
@@ -183,31 +151,32 @@ impl Store {
         header::check_journal(&real)?;
         let writer = Writer::enter(path)?;
         let store = Self::load(path, real, bytes, Some(writer))?;
-        connection::sweep(&store.connection, store.schema).map_err(|fault| fault.on(path, "write", SPARE_MIB))
+        connection::sweep(&store.connection).map_err(|fault| fault.on(path, "write"))
     }
 
     fn load(path: &Path, real: PathBuf, bytes: u64, writer: Option<Writer>) -> Result<Self, StoreError> {
-        let (connection, allowance, schema) = connection::for_existing(path, &real, bytes, writer.is_some())?;
-        let parts = || -> Result<(Study, Topology, Versions, u64), Fault> {
-            let study = studies::read(&connection)?;
-            let plan_bytes = if writer.is_some() { queries::stored_plan_bytes(&connection)? } else { 0 };
-            Ok((study, machine::read(&connection)?, studies::read_versions(&connection)?, plan_bytes))
-        };
-        let (study, topology, versions, plan_bytes) =
-            parts().map_err(|fault| fault.on(path, "read", SPARE_MIB))?;
-        let path = path.to_owned();
+        let (connection, allowance) = connection::for_existing(path, &real, bytes, writer.is_some())?;
+        Self::of(connection, writer, allowance, path, real).map_err(|fault| fault.on(path, "read"))
+    }
+
+    /// From what the file has.
+    fn of(
+        connection: Connection,
+        writer: Option<Writer>,
+        allowance: Allowance,
+        path: &Path,
+        real: PathBuf,
+    ) -> Result<Self, Fault> {
         Ok(Self {
+            study: studies::read(&connection)?,
+            topology: studies::read_machine(&connection)?,
+            versions: studies::read_versions(&connection)?,
+            boot: None,
+            path: path.to_owned(),
             connection,
             writer,
             allowance,
-            path,
             real,
-            study,
-            topology,
-            versions,
-            schema,
-            plan_bytes,
-            boot: None,
         })
     }
 
@@ -242,7 +211,7 @@ impl Store {
     /// # Errors
     /// A file that cannot be read, or impossible values in it.
     pub fn runs(&self) -> Result<Vec<Run>, StoreError> {
-        self.runs_of(Which::Slices)
+        self.runs_of(|block| !is_long(block))
     }
 
     /// The same for long windows: one slice each, in blocks from [`threadwise_study::plan::long::FIRST_BLOCK`] on.
@@ -252,15 +221,15 @@ impl Store {
     pub fn long_runs(&self) -> Result<Vec<Run>, StoreError> {
         // Nothing is read twice if there are none.
         match self.study.design.long_windows.is_some() {
-            true => self.runs_of(Which::LongWindows),
+            true => self.runs_of(is_long),
             false => Ok(Vec::new()),
         }
     }
 
-    fn runs_of(&self, which: Which) -> Result<Vec<Run>, StoreError> {
-        let all =
-            self.reading(|connection| read::runs(connection, &self.study, &self.topology, self.schema))?;
-        Ok(which.of(all))
+    fn runs_of(&self, which: fn(u32) -> bool) -> Result<Vec<Run>, StoreError> {
+        let mut runs = self.reading(|connection| runs::read(connection, &self.study))?;
+        runs.retain(|run| which(run.block));
+        Ok(runs)
     }
 
     /// Probes of the hardware in the order in which they were stored: one of the start, one of each
@@ -269,19 +238,15 @@ impl Store {
     /// # Errors
     /// As [`Store::runs`].
     pub fn probes(&self) -> Result<Vec<StoredProbe>, StoreError> {
-        self.reading(probes::probes)
+        self.reading(studies::probes)
     }
 
-    /// Boots and machines on which the study was started, in order; none in a file from before version 6, where they
-    /// are unknown.
+    /// Boots and machines on which the study was started, in order; none where they are unknown.
     ///
     /// # Errors
     /// As [`Store::runs`].
     pub fn boots(&self) -> Result<Vec<Boot>, StoreError> {
-        match self.schema >= schema::Version::Six {
-            true => self.reading(boots::read),
-            false => Ok(Vec::new()),
-        }
+        self.reading(studies::boots)
     }
 
     /// The number and boot of each complete block whose boot is known, ascending, including those of long windows.
@@ -289,15 +254,16 @@ impl Store {
     /// # Errors
     /// As [`Store::runs`].
     pub fn block_boots(&self) -> Result<Vec<(u32, u32)>, StoreError> {
-        let boots = self.boots()?;
-        match self.schema >= schema::Version::Six {
-            true => self.reading(|connection| boots::of_blocks(connection, &boots)),
-            false => Ok(Vec::new()),
-        }
+        let complete = self.all_complete()?;
+        Ok(complete.into_iter().filter_map(|one| Some((one.block, one.boot?))).collect())
     }
 
-    /// The present or future record of the boot that was read: the next number, the machine as its hash. A file
-    /// from before version 6 has no salt, and no hash of the machine.
+    fn all_complete(&self) -> Result<Vec<blocks::Complete>, StoreError> {
+        let boots = self.boots()?;
+        self.reading(|connection| blocks::all_complete(connection, &boots))
+    }
+
+    /// The present or future record of the boot that was read: the next number, the machine as its hash.
     ///
     /// # Errors
     /// As [`Store::runs`].
@@ -305,19 +271,25 @@ impl Store {
         &self,
         facts: &BootFacts,
         arm: Option<&str>,
-        (engine_version, started_utc): (&str, &str),
+        engine_version: &str,
+        started_utc: &str,
     ) -> Result<Boot, StoreError> {
         let number = self.boots()?.len() as u32 + 1;
-        let unsalted;
-        let facts = match self.schema >= schema::Version::Six {
-            true => facts,
-            false => {
-                unsalted = BootFacts { machine_id: None, ..facts.clone() };
-                &unsalted
-            }
-        };
-        self.reading(|connection| {
-            boots::of_facts(connection, facts, (arm, engine_version, started_utc), number)
+        let hash = |id| self.reading(|connection| studies::machine_hash(connection, id));
+        Ok(Boot {
+            number,
+            boot_id: facts.boot_id.clone(),
+            machine_hash: facts.machine_id.as_deref().map(hash).transpose()?,
+            started_utc: started_utc.to_owned(),
+            arm: arm.map(str::to_owned),
+            kernel: facts.kernel.clone(),
+            microcode: facts.microcode.clone(),
+            smt_active: facts.smt_active,
+            smt_control: facts.smt_control.clone(),
+            online_cpus: facts.online_cpus,
+            engine_version: engine_version.to_owned(),
+            instance_type: facts.instance_type.clone(),
+            parameters: facts.parameters.clone(),
         })
     }
 
@@ -331,14 +303,15 @@ impl Store {
         &mut self,
         facts: &BootFacts,
         arm: Option<&str>,
-        (engine_version, started_utc): (&str, &str),
+        engine_version: &str,
+        started_utc: &str,
     ) -> Result<u32, StoreError> {
-        let boot = self.boot_of(facts, arm, (engine_version, started_utc))?;
+        let boot = self.boot_of(facts, arm, engine_version, started_utc)?;
         let last = self.boots()?.pop();
         let number = match last.filter(|last| last.boot_id == boot.boot_id && last.arm == boot.arm) {
             Some(last) => last.number,
             None => {
-                self.writing(SPARE_MIB, |connection, _| boots::add(connection, &boot))?;
+                self.writing(|connection, _| studies::add_boot(connection, &boot))?;
                 boot.number
             }
         };
@@ -351,7 +324,7 @@ impl Store {
     /// # Errors
     /// As [`Store::runs`].
     pub fn notes(&self) -> Result<Vec<Note>, StoreError> {
-        self.reading(|connection| notes::read(connection, self.schema))
+        self.reading(studies::notes)
     }
 
     /// Numbers of the blocks of slices that are complete, ascending.
@@ -359,7 +332,7 @@ impl Store {
     /// # Errors
     /// As [`Store::runs`].
     pub fn complete_blocks(&self) -> Result<Vec<u32>, StoreError> {
-        self.complete_blocks_of(Which::Slices)
+        self.complete_blocks_of(|block| !is_long(block))
     }
 
     /// The same for long windows.
@@ -367,12 +340,12 @@ impl Store {
     /// # Errors
     /// As [`Store::runs`].
     pub fn complete_long_blocks(&self) -> Result<Vec<u32>, StoreError> {
-        self.complete_blocks_of(Which::LongWindows)
+        self.complete_blocks_of(is_long)
     }
 
-    fn complete_blocks_of(&self, which: Which) -> Result<Vec<u32>, StoreError> {
-        let all = self.reading(read::complete_blocks)?;
-        Ok(all.into_iter().filter(|block| which.has(*block)).collect())
+    fn complete_blocks_of(&self, which: fn(u32) -> bool) -> Result<Vec<u32>, StoreError> {
+        let all = self.all_complete()?;
+        Ok(all.into_iter().map(|one| one.block).filter(|block| which(*block)).collect())
     }
 
     /// The number of the next attempt at a block: 0 for a block that was never begun.
@@ -380,7 +353,7 @@ impl Store {
     /// # Errors
     /// As [`Store::runs`].
     pub fn next_attempt(&self, block: u32) -> Result<u32, StoreError> {
-        self.reading(|connection| read::next_attempt(connection, block))
+        self.reading(|connection| blocks::next_attempt(connection, block))
     }
 
     /// How the study ended.
@@ -401,24 +374,19 @@ impl Store {
 
     /// Stores one run, completely and durably when this returns. `run.id` is ignored.
     ///
-    /// Times of logical CPUs outside of the run's cores must be summed before
-    /// ([`Run::add_up_other_cpus`]): those in a slice are stored, and summed when they are read.
     /// A reading that is not a finite number is stored as a gap, a message is cut at 64 KiB, and answers
     /// of queries are left out.
     ///
     /// # Errors
     /// No space, a block that was not started or is over, a treatment that is not in the study,
-    /// or a value that the file cannot hold ([`StoreError::Unstorable`]; the limits are in
+    /// or a value that the file cannot hold ([`Problem::Unstorable`]; the limits are in
     /// docs/STORE.md). Then nothing of the run is stored, and everything before it stays.
     pub fn append_run(&mut self, run: &Run) -> Result<u64, StoreError> {
-        let needed_mib = SPARE_MIB.max(write::bytes_of(run) >> 19);
-        let stored = self.plan_bytes;
-        let (id, plan_bytes) = self.writing(needed_mib, |connection, study| {
-            let plan_bytes = queries::add_plan_bytes(stored, run)?;
-            Ok((write::run(connection, study, run)?, plan_bytes))
-        })?;
-        self.plan_bytes = plan_bytes;
-        Ok(id)
+        self.writing(|connection, study| {
+            let id = runs::add(connection, study, run)?;
+            queries::check_plans(connection)?;
+            Ok(id)
+        })
     }
 
     /// Stores the runs of an attempt at a block and its completion, `complete_s` seconds after the study's start,
@@ -433,31 +401,20 @@ impl Store {
         attempt: u32,
         complete_s: f64,
     ) -> Result<(), StoreError> {
-        let bytes: u64 = runs.iter().map(write::bytes_of).sum();
-        let stored = self.plan_bytes;
-        self.plan_bytes = self.writing(SPARE_MIB.max(bytes >> 19), |connection, study| {
-            let mut plan_bytes = stored;
-            for run in runs {
-                plan_bytes = queries::add_plan_bytes(plan_bytes, run)?;
-                write::run(connection, study, run)?;
-            }
-            write::block_complete(connection, block, attempt, complete_s)?;
-            Ok(plan_bytes)
-        })?;
-        Ok(())
+        self.writing(|connection, study| {
+            runs.iter().try_for_each(|run| runs::add(connection, study, run).map(drop))?;
+            queries::check_plans(connection)?;
+            blocks::complete(connection, block, attempt, complete_s)
+        })
     }
 
     /// Stores a probe of the hardware that began `started_s` seconds after the study's start, completely and
     /// durably when this returns.
     ///
-    /// Texts are cut at 64 KiB, and a share that exceeds 0 or 1 by up to 0.01 (its two clocks are
-    /// read a moment apart) is stored as 0 or 1.
-    ///
     /// # Errors
     /// As [`Store::append_run`]; then nothing of the probe is stored.
     pub fn add_probe(&mut self, started_s: f64, probe: &Probe) -> Result<(), StoreError> {
-        let needed_mib = SPARE_MIB.max(probes::bytes_of(probe) >> 19);
-        self.writing(needed_mib, |connection, _| probes::add(connection, started_s, probe))
+        self.writing(|connection, _| studies::add_probe(connection, started_s, probe))
     }
 
     /// Records that an attempt at a block begins, `started_s` seconds after the study's start.
@@ -466,10 +423,7 @@ impl Store {
     /// The block is complete, or an attempt at it is not superseded yet; else as [`Store::append_run`].
     pub fn block_started(&mut self, block: u32, attempt: u32, started_s: f64) -> Result<(), StoreError> {
         let boot = self.boot;
-        self.writing(SPARE_MIB, |connection, _| {
-            write::block_started(connection, block, attempt, started_s)?;
-            boot.map_or(Ok(()), |boot| boots::block_started(connection, block, attempt, boot))
-        })
+        self.writing(|connection, _| blocks::start(connection, block, attempt, boot, started_s))
     }
 
     /// Records that an attempt at a block is complete, `complete_s` seconds after the study's start.
@@ -477,7 +431,7 @@ impl Store {
     /// # Errors
     /// The attempt was not started or is over; else as [`Store::append_run`].
     pub fn block_complete(&mut self, block: u32, attempt: u32, complete_s: f64) -> Result<(), StoreError> {
-        self.writing(SPARE_MIB, |connection, _| write::block_complete(connection, block, attempt, complete_s))
+        self.writing(|connection, _| blocks::complete(connection, block, attempt, complete_s))
     }
 
     /// Marks the blocks that were begun but not completed, and their runs, as superseded. Returns
@@ -486,7 +440,7 @@ impl Store {
     /// # Errors
     /// As [`Store::append_run`].
     pub fn supersede_incomplete_blocks(&mut self) -> Result<Vec<u32>, StoreError> {
-        self.writing(SPARE_MIB, |connection, _| write::supersede_incomplete_blocks(connection))
+        self.writing(|connection, _| blocks::supersede_incomplete(connection))
     }
 
     /// Stores a remark for the reader of the report.
@@ -495,7 +449,7 @@ impl Store {
     /// As [`Store::append_run`].
     pub fn note(&mut self, note: impl Into<Note>) -> Result<(), StoreError> {
         let note = note.into();
-        self.writing(SPARE_MIB, |connection, _| notes::add(connection, &note))
+        self.writing(|connection, _| studies::add_note(connection, &note))
     }
 
     /// Stores the planned number of blocks, so that a resumed study ends with the same plan.
@@ -503,9 +457,7 @@ impl Store {
     /// # Errors
     /// As [`Store::append_run`].
     pub fn set_planned_blocks(&mut self, blocks: u32) -> Result<(), StoreError> {
-        self.writing(SPARE_MIB, |connection, _| {
-            studies::set_meta(connection, "planned_blocks", &blocks.to_string())
-        })
+        self.writing(|connection, _| studies::set_meta(connection, "planned_blocks", &blocks.to_string()))
     }
 
     /// Stores the requests to the study's report; other requests stay.
@@ -513,15 +465,15 @@ impl Store {
     /// # Errors
     /// As [`Store::append_run`].
     pub fn set_asked(&mut self, asked: &Asked) -> Result<(), StoreError> {
-        self.writing(SPARE_MIB, |connection, _| asked::write(connection, asked))
+        self.writing(|connection, _| studies::write_asked(connection, *asked))
     }
 
-    /// The requests to the study's report; empty in older files.
+    /// The requests to the study's report.
     ///
     /// # Errors
     /// As [`Store::runs`].
     pub fn asked(&self) -> Result<Asked, StoreError> {
-        self.reading(asked::read)
+        self.reading(studies::read_asked)
     }
 
     /// Stores how the study ended.
@@ -529,7 +481,7 @@ impl Store {
     /// # Errors
     /// As [`Store::append_run`].
     pub fn finish(&mut self, state: EndState) -> Result<(), StoreError> {
-        self.writing(SPARE_MIB, |connection, _| studies::write_state(connection, state))
+        self.writing(|connection, _| studies::write_state(connection, state))
     }
 
     fn refill(&self) {
@@ -539,13 +491,12 @@ impl Store {
 
     fn reading<T>(&self, read: impl FnOnce(&Connection) -> Result<T, Fault>) -> Result<T, StoreError> {
         self.refill();
-        read(&self.connection).map_err(|fault| fault.on(&self.path, "read", SPARE_MIB))
+        read(&self.connection).map_err(|fault| fault.on(&self.path, "read"))
     }
 
     /// Runs `write` in one transaction, which is durable when this returns.
     fn writing<T>(
         &mut self,
-        needed_mib: u64,
         write: impl FnOnce(&Connection, &Study) -> Result<T, Fault>,
     ) -> Result<T, StoreError> {
         self.refill();
@@ -557,6 +508,6 @@ impl Store {
             Ok(value)
         };
         let done = if self.writer.is_some() { transact() } else { Err(Fault::ReadOnly) };
-        done.map_err(|fault| fault.on(&self.path, "write", needed_mib))
+        done.map_err(|fault| fault.on(&self.path, "write"))
     }
 }

@@ -1,140 +1,107 @@
-//! The study as its resolved TOML text, which is authoritative, and as rows for people who query the file;
-//! and the program's own marks.
+//! What is stored once or now and then: the study, its machine and treatments, the program's own marks, notes, probes,
+//! and boots with the salt of their machines' hash.
+//!
+//! The study is its resolved TOML text, which is authoritative; its treatments are copied for those who query the file.
 
 use crate::error::{Fault, one_line};
-use crate::value::{self, COUNT_MAX, Fields, NAME_BYTES, ORDINAL_MAX, TEXT_BYTES, TOML_BYTES, all};
-use crate::{EndState, Versions};
-use rusqlite::{Connection, OptionalExtension, params};
-use std::collections::BTreeSet;
-use threadwise_machine::Pin;
-use threadwise_study::plan::long::MOST_BLOCKS;
-use threadwise_study::{Comparison, LongWindows, Role, Stopping, Study, Treatment, load};
+use crate::json::{self, DOCUMENT_BYTES, SetBudget};
+use crate::value::{self, NAME_BYTES, ORDINAL_MAX, TEXT_BYTES, all, first};
+use rusqlite::{Connection, params};
+use sha2::{Digest, Sha256};
+use std::fmt::Write as _;
+use threadwise_machine::Topology;
+use threadwise_study::asked::Asked;
+use threadwise_study::probe::Probe;
+use threadwise_study::{Boot, Note, NoteCode, Study, load};
 
-const ROLES: [(&str, Role); 3] =
-    [("baseline", Role::Baseline), ("baseline-twin", Role::BaselineTwin), ("compared", Role::Compared)];
-const PINS: [(&str, Pin); 2] = [("each", Pin::Each), ("set", Pin::Set)];
+/// The programs that measured, and when they began.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Versions {
+    /// Version of threadwise.
+    pub program: String,
+    /// Engine name.
+    pub engine: String,
+    /// Version of the engine.
+    pub engine_version: String,
+    /// Date and time of the start in UTC, ISO 8601.
+    pub created_utc: String,
+}
+
+/// How a study ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EndState {
+    /// It has not: it is running, or it was killed.
+    Running,
+    /// All planned blocks are complete.
+    Complete,
+    /// The user stopped it.
+    Stopped,
+    /// It gave up.
+    Failed,
+}
+
+/// A probe of the hardware and when it was made.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StoredProbe {
+    /// Seconds since the study's start at which it began.
+    pub started_s: f64,
+    /// The results.
+    pub probe: Probe,
+}
+
 const STATES: [(&str, EndState); 4] = [
     ("running", EndState::Running),
     ("complete", EndState::Complete),
     ("stopped", EndState::Stopped),
     ("failed", EndState::Failed),
 ];
+/// Key of the salt in `meta`.
+const SALT: &str = "salt";
+/// Key of the requests in `meta`.
+const ASKED: &str = "asked";
+/// Most boots that a file may have.
+const MOST_BOOTS: u64 = 1000;
 
-fn word<T: PartialEq>(words: &[(&'static str, T)], value: &T) -> &'static str {
-    words.iter().find(|(_, known)| known == value).map_or("", |(word, _)| word)
-}
-
-/// Stores the study; an error if it would not be read back unchanged.
-pub(crate) fn write(connection: &Connection, study: &Study) -> Result<(), Fault> {
-    if let Some(what) = unsound(study) {
-        return Err(Fault::Unstorable(format!("the study's {what}")));
-    }
+/// Stores the study and its machine.
+pub(crate) fn write(connection: &Connection, study: &Study, topology: &Topology) -> Result<(), Fault> {
     let toml = load::to_toml(study);
-    value::fits(toml.len(), TOML_BYTES, "the study")?;
-    if parse(&toml)? != *study {
-        return Err(Fault::Unstorable("the study is not the same when it is read back".into()));
-    }
-    connection.execute(
-        "INSERT INTO study (id, name, seed, engine, workload, toml) VALUES (1, ?, ?, ?, ?, ?)",
-        params![study.name, study.seed.to_string(), study.engine, study.workload.name(), toml],
-    )?;
+    value::fits(toml.len(), DOCUMENT_BYTES, "the study")?;
+    connection.execute("INSERT INTO study (id, toml) VALUES (1, ?)", [toml])?;
+    connection.execute("INSERT INTO machine (id, json) VALUES (1, ?)", [json::text(topology)?])?;
     for (id, treatment) in study.treatments.iter().enumerate() {
-        write_treatment(connection, id as i64, treatment)?;
+        let name = value::name(&treatment.name, "treatment name")?;
+        connection
+            .prepare_cached("INSERT INTO treatments (id, name, json) VALUES (?, ?, ?)")?
+            .execute(params![id as i64, name, json::text(treatment)?])?;
     }
     Ok(())
-}
-
-fn write_treatment(connection: &Connection, id: i64, treatment: &Treatment) -> Result<(), Fault> {
-    connection
-        .prepare_cached(
-            "INSERT INTO treatments (id, name, group_name, role, placement, sessions, pin)
-             VALUES (?, ?, ?, ?, ?, ?, ?)",
-        )?
-        .execute(params![
-            id,
-            value::name(&treatment.name, "treatment name")?,
-            treatment.group,
-            word(&ROLES, &treatment.role),
-            treatment.placement,
-            value::bounded(u64::from(treatment.sessions), ORDINAL_MAX, "number of sessions")?,
-            word(&PINS, &treatment.pin),
-        ])?;
-    let mut insert = connection
-        .prepare_cached("INSERT INTO treatment_options (treatment, name, value) VALUES (?, ?, ?)")?;
-    for (name, option) in &treatment.options {
-        insert.execute(params![id, name, option.to_string()])?;
-    }
-    let mut insert = connection
-        .prepare_cached("INSERT INTO treatment_factors (treatment, factor, level) VALUES (?, ?, ?)")?;
-    for (factor, level) in &treatment.factors {
-        insert.execute(params![id, factor, level])?;
-    }
-    Ok(())
-}
-
-/// A value that would make readers compute with impossible numbers or names.
-fn unsound(study: &Study) -> Option<&'static str> {
-    let design = &study.design;
-    let number = |value: f64| value.is_finite() && value >= 0.0;
-    let stopping = match design.stopping {
-        Stopping::Budget { budget_s } => number(budget_s),
-        Stopping::Until { half_width, budget_s } => number(half_width) && number(budget_s),
-        Stopping::Blocks { blocks } => u64::from(blocks) <= ORDINAL_MAX,
-    };
-    let mut names = BTreeSet::new();
-    let twice = study.treatments.iter().any(|treatment| !names.insert(treatment.name.as_str()));
-    let known = |name: &String| names.contains(name.as_str());
-    let leads_nowhere = |one: &Comparison| {
-        !known(&one.treatment) || one.baseline.is_empty() || !one.baseline.iter().all(known)
-    };
-    let sessions = study.treatments.iter().any(|treatment| u64::from(treatment.sessions) > ORDINAL_MAX);
-    [
-        (!(design.level > 0.0 && design.level < 1.0), "confidence level is not between 0 and 1"),
-        (!(design.margin > 0.0 && design.margin < 1.0), "margin is not between 0 and 1"),
-        (u64::from(design.rounds) > ORDINAL_MAX, "number of rounds is too large"),
-        (design.slice_ns.max(design.rewarm_ns.unwrap_or(0)) > COUNT_MAX, "slices are too long"),
-        (design.long_windows.is_some_and(is_absurd), "long windows are out of range"),
-        (!stopping, "stopping rule is out of range"),
-        (sessions, "number of sessions is out of range"),
-        (twice, "treatments do not have different names"),
-        (study.comparisons.iter().any(leads_nowhere), "comparisons name treatments that it does not have"),
-    ]
-    .into_iter()
-    .find_map(|(absurd, what)| absurd.then_some(what))
-}
-
-fn is_absurd(long: LongWindows) -> bool {
-    long.blocks > MOST_BLOCKS || !(1..=COUNT_MAX).contains(&long.window_ns)
-}
-
-fn parse(toml: &str) -> Result<Study, Fault> {
-    load::from_toml(toml)
-        .map_err(|error| Fault::Damaged(format!("its study text: {}", one_line(&error.to_string()))))
 }
 
 /// Reads the study from its text; an error if the rows beside it name other treatments.
 pub(crate) fn read(connection: &Connection) -> Result<Study, Fault> {
-    let sql = "SELECT name, seed, toml FROM study WHERE id = 1";
-    let mut studies = all(connection, "study", sql, |row, _| {
-        let study = parse(row.text(2, TOML_BYTES)?)?;
-        let same =
-            row.text(0, TEXT_BYTES)? == study.name && row.text(1, NAME_BYTES)? == study.seed.to_string();
-        if same { Ok(study) } else { Err(Fault::Damaged("its study text is another study's".into())) }
+    let sql = "SELECT toml FROM study WHERE id = 1";
+    let found = first(connection, "study", sql, [], |row| {
+        load::from_toml(row.text(0, DOCUMENT_BYTES)?)
+            .map_err(|error| Fault::Damaged(format!("its study text: {}", one_line(&error.to_string()))))
     })?;
-    let Some(study) = studies.pop() else { return Err(Fault::Damaged("the study is missing".into())) };
-    if let Some(what) = unsound(&study) {
-        return Err(Fault::Damaged(format!("its study's {what}")));
-    }
-    let names =
-        all(connection, "treatments", "SELECT id, name, sessions FROM treatments ORDER BY id", |row, id| {
-            row.next_id(0, id)?;
-            Ok((row.text(1, NAME_BYTES)?.to_owned(), row.ordinal(2)?))
-        })?;
-    let planned = study.treatments.iter().map(|treatment| (treatment.name.as_str(), treatment.sessions));
-    if !names.iter().map(|(name, sessions)| (name.as_str(), *sessions)).eq(planned) {
+    let study = found.ok_or_else(|| Fault::Damaged("the study is missing".into()))?;
+    let names = all(connection, "treatments", "SELECT id, name FROM treatments ORDER BY id", |row, id| {
+        row.next_id(0, id)?;
+        Ok(row.text(1, NAME_BYTES)?.to_owned())
+    })?;
+    if !names.iter().eq(study.treatments.iter().map(|treatment| &treatment.name)) {
         return Err(Fault::Damaged("its treatments are not those of its study text".into()));
     }
     Ok(study)
+}
+
+/// Reads the machine back; every index in it is valid.
+pub(crate) fn read_machine(connection: &Connection) -> Result<Topology, Fault> {
+    let sql = "SELECT json FROM machine WHERE id = 1";
+    let budget = &mut SetBudget::new();
+    let found =
+        first(connection, "machine", sql, [], |row| json::value_with_sets::<Topology>(row, 0, budget))?;
+    found.ok_or_else(|| Fault::Damaged("the machine is missing".into()))
 }
 
 /// Sets one of the marks.
@@ -148,24 +115,29 @@ pub(crate) fn set_meta(connection: &Connection, key: &str, value: &str) -> Resul
     Ok(())
 }
 
+const META: &str = "SELECT value FROM meta WHERE key = ?";
+
 /// One of the marks; `None` if it is not set.
-pub(crate) fn meta(connection: &Connection, key: &str) -> Result<Option<String>, Fault> {
-    let mut statement = connection.prepare_cached("SELECT value FROM meta WHERE key = ?")?;
-    let text =
-        |row: &rusqlite::Row<'_>| Ok(Fields { row, table: "meta" }.text(0, TEXT_BYTES).map(str::to_owned));
-    statement.query_row([key], text).optional()?.transpose()
+fn meta(connection: &Connection, key: &str) -> Result<Option<String>, Fault> {
+    first(connection, "meta", META, [key], |row| Ok(row.text(0, TEXT_BYTES)?.to_owned()))
 }
 
 fn required(connection: &Connection, key: &str) -> Result<String, Fault> {
     meta(connection, key)?.ok_or_else(|| Fault::Damaged(format!("meta lacks '{key}'")))
 }
 
-/// Stores the programs that measured.
-pub(crate) fn write_versions(connection: &Connection, versions: &Versions) -> Result<(), Fault> {
+fn damaged(key: &str, text: &str) -> Fault {
+    Fault::Damaged(format!("meta.{key} is '{}'", one_line(text)))
+}
+
+/// Stores the programs that measured, and draws the file's salt.
+pub(crate) fn write_marks(connection: &Connection, versions: &Versions) -> Result<(), Fault> {
     set_meta(connection, "program", &versions.program)?;
     set_meta(connection, "engine", &versions.engine)?;
     set_meta(connection, "engine_version", &versions.engine_version)?;
-    set_meta(connection, "created_utc", &versions.created_utc)
+    set_meta(connection, "created_utc", &versions.created_utc)?;
+    let salt: String = connection.query_row("SELECT lower(hex(randomblob(32)))", [], |row| row.get(0))?;
+    set_meta(connection, SALT, &salt)
 }
 
 /// Reads the programs that measured.
@@ -180,21 +152,99 @@ pub(crate) fn read_versions(connection: &Connection) -> Result<Versions, Fault> 
 
 /// Stores how the study ended.
 pub(crate) fn write_state(connection: &Connection, state: EndState) -> Result<(), Fault> {
-    set_meta(connection, "state", word(&STATES, &state))
+    let word = STATES.iter().find(|(_, known)| *known == state).map_or("", |(word, _)| word);
+    set_meta(connection, "state", word)
 }
 
 /// Reads how the study ended.
 pub(crate) fn read_state(connection: &Connection) -> Result<EndState, Fault> {
     let text = required(connection, "state")?;
     let state = STATES.iter().find(|(word, _)| *word == text).map(|(_, state)| *state);
-    state.ok_or_else(|| Fault::Damaged(format!("meta.state is '{}'", one_line(&text))))
+    state.ok_or_else(|| damaged("state", &text))
 }
 
 /// Reads the planned number of blocks, once it is decided.
 pub(crate) fn read_planned_blocks(connection: &Connection) -> Result<Option<u32>, Fault> {
     let Some(text) = meta(connection, "planned_blocks")? else { return Ok(None) };
-    match text.parse::<u32>() {
-        Ok(blocks) if u64::from(blocks) <= ORDINAL_MAX => Ok(Some(blocks)),
-        _ => Err(Fault::Damaged(format!("meta.planned_blocks is '{}'", one_line(&text)))),
-    }
+    let blocks = text.parse::<u32>().ok().filter(|blocks| u64::from(*blocks) <= ORDINAL_MAX);
+    blocks.map(Some).ok_or_else(|| damaged("planned_blocks", &text))
+}
+
+/// Stores what the user requested of the report; what is not requested stays as it is.
+pub(crate) fn write_asked(connection: &Connection, asked: Asked) -> Result<(), Fault> {
+    set_meta(connection, ASKED, &json::text(&asked.over(read_asked(connection)?))?)
+}
+
+/// Reads what the user requested of the report.
+pub(crate) fn read_asked(connection: &Connection) -> Result<Asked, Fault> {
+    Ok(first(connection, "meta", META, [ASKED], |row| json::value(row, 0))?.unwrap_or_default())
+}
+
+/// Adds a note.
+pub(crate) fn add_note(connection: &Connection, note: &Note) -> Result<(), Fault> {
+    let code = note.code.to_string();
+    connection
+        .prepare_cached("INSERT INTO notes (code, text) VALUES (?, ?)")?
+        .execute([value::name(&code, "a note's code")?, value::message(&note.text)])?;
+    Ok(())
+}
+
+/// Notes in order.
+pub(crate) fn notes(connection: &Connection) -> Result<Vec<Note>, Fault> {
+    all(connection, "notes", "SELECT id, code, text FROM notes ORDER BY id", |row, at| {
+        row.next_id(0, at + 1)?;
+        Ok(Note::new(NoteCode::of(row.text(1, NAME_BYTES)?), row.text(2, TEXT_BYTES)?))
+    })
+}
+
+/// Stores a probe.
+pub(crate) fn add_probe(connection: &Connection, started_s: f64, probe: &Probe) -> Result<(), Fault> {
+    connection.execute(
+        "INSERT INTO probes (started_s, json) VALUES (?, ?)",
+        params![value::seconds(started_s, "start of the probe")?, json::text(probe)?],
+    )?;
+    Ok(())
+}
+
+/// All probes in the order of storing.
+pub(crate) fn probes(connection: &Connection) -> Result<Vec<StoredProbe>, Fault> {
+    let budget = &mut SetBudget::new();
+    all(connection, "probes", "SELECT id, started_s, json FROM probes ORDER BY id", |row, at| {
+        row.next_id(0, at + 1)?;
+        Ok(StoredProbe { started_s: row.real(1)?, probe: json::value_with_sets(row, 2, budget)? })
+    })
+}
+
+/// The hash of a machine's id in this file.
+///
+/// Source: FIPS 180-4. An id has 122 random bits, so it cannot be found from its hash; the salt prevents
+/// comparing the hashes of two files.
+pub(crate) fn machine_hash(connection: &Connection, id: &str) -> Result<String, Fault> {
+    let salt = required(connection, SALT)?;
+    let digest = Sha256::new().chain_update(salt.as_bytes()).chain_update(b"\n").chain_update(id).finalize();
+    Ok(digest.iter().fold(String::new(), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    }))
+}
+
+/// Stores a boot.
+pub(crate) fn add_boot(connection: &Connection, boot: &Boot) -> Result<(), Fault> {
+    let sql = "INSERT INTO boots (id, json) VALUES (?, ?)";
+    connection.execute(sql, params![boot.number, json::text(boot)?])?;
+    Ok(())
+}
+
+/// All boots in order.
+pub(crate) fn boots(connection: &Connection) -> Result<Vec<Boot>, Fault> {
+    all(connection, "boots", "SELECT id, json FROM boots ORDER BY id", |row, at| {
+        row.next_id(0, at + 1)?;
+        let boot: Boot = json::value(row, 1)?;
+        match at < MOST_BOOTS && u64::from(boot.number) == at + 1 {
+            true => Ok(boot),
+            false => {
+                Err(row.damaged(1, &format!("has number {}, or there are over {MOST_BOOTS}", boot.number)))
+            }
+        }
+    })
 }

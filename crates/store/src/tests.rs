@@ -3,7 +3,7 @@
 #[path = "../tests/it/made.rs"]
 mod made;
 
-use crate::{Store, StoreError};
+use crate::{Problem, Store};
 
 #[test]
 fn a_full_disk_keeps_what_was_stored() {
@@ -17,7 +17,7 @@ fn a_full_disk_keeps_what_was_stored() {
     store.connection.query_row(&format!("PRAGMA max_page_count = {}", pages + 3), [], |_| Ok(())).unwrap();
     let error = store.append_run(&made::run(1, 0, 0, 20, 2, 2)).unwrap_err();
     let expected = format!(
-        "no space left for {}: free 16 MiB or use --output on another disk; what was stored is kept",
+        "no space left for {}: free 16 MiB or more, or use --output on another disk; what was stored is kept",
         path.display()
     );
     assert_eq!(error.to_string(), expected);
@@ -39,7 +39,7 @@ fn work_is_bounded() {
     let result =
         store.reading(|connection| Ok(connection.query_row(endless, [], |row| row.get::<_, i64>(0))?));
     let error = result.unwrap_err();
-    assert!(matches!(error, StoreError::Damaged { .. }), "{error}");
+    assert!(matches!(error.problem, Problem::Damaged(_)), "{error}");
     assert!(error.to_string().contains("longer than its size"), "{error}");
     assert_eq!(store.runs().unwrap(), [], "the next call has an allowance of its own");
 }

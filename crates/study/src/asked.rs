@@ -1,8 +1,11 @@
 //! What a report is given beyond the study: prices and a latency bound. Neither changes an estimate. The result file
 //! keeps them, so that a later report is the same.
 
+use serde::{Deserialize, Serialize};
+
 /// Prices and a latency bound.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Asked {
     /// Cost of machine and licences.
     pub prices: Option<Prices>,
@@ -18,7 +21,8 @@ impl Asked {
 }
 
 /// The unit that licences are counted in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum LicencePer {
     /// Every logical CPU that the database may use.
     Vcpu,
@@ -53,7 +57,8 @@ impl LicencePer {
 }
 
 /// Prices, all in one currency.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Prices {
     /// Price of the machine per hour.
     pub machine_per_h: f64,

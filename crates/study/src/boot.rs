@@ -5,10 +5,11 @@
 //! "Producing wrong data without doing anything obviously wrong!", ASPLOS 2009).
 
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// A start of a study on another boot or machine. `None` means unknown.
-#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Boot {
     /// Number in the result file, from 1.
     pub number: u32,

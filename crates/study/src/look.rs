@@ -7,12 +7,13 @@ pub mod follow;
 mod levels;
 pub mod valleys;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 pub use levels::{BUSY_BELOW, FREE_ADDS, FreeWidth, HALF_BELOW, Levels, SIBLINGS_AT_MOST_NS, best_level};
 
 /// One look.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Look {
     /// Start, nanoseconds since the study's start, or since its threads were started.
     pub start_ns: u64,
@@ -28,7 +29,8 @@ pub struct Look {
 
 /// The widths of two logical CPUs, each while the other stood still and all the rest ran: if the other one slows it, it
 /// then has its core's whole width. Numbers have three decimals.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Alone {
     /// OS number.
     pub a: u32,
@@ -41,7 +43,8 @@ pub struct Alone {
 }
 
 /// One logical CPU in a look. Numbers have three decimals, which is what the result file holds.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct CpuLook {
     /// OS number.
     pub cpu: u32,
@@ -54,7 +57,8 @@ pub struct CpuLook {
 }
 
 /// Two logical CPUs in a look.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct PairLook {
     /// OS number.
     pub a: u32,

@@ -227,7 +227,8 @@ pub fn without_estimates(plan: &str) -> String {
 }
 
 /// Times of one logical CPU between two readings of /proc/stat.
-#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct CpuTimes {
     /// OS number.
     pub cpu: u32,
@@ -249,7 +250,8 @@ impl CpuTimes {
 }
 
 /// Times of several logical CPUs, added up.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct CpuTimesSum {
     /// Number of logical CPUs.
     pub cpus: u32,

@@ -3,11 +3,13 @@
 //!
 //! Methods: docs/PROBE.md.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use threadwise_machine::CpuSet;
+use threadwise_machine::cpuset::MAX_CPUS;
 
 /// One probe of a machine.
-#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Probe {
     /// Extent of the probe.
     pub form: ProbeForm,
@@ -34,7 +36,7 @@ pub struct Probe {
 }
 
 /// Extent of a probe.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ProbeForm {
     /// The probe before `run`, under 10 s on 2 logical CPUs.
@@ -63,7 +65,7 @@ impl ProbeForm {
 }
 
 /// What two logical CPUs share, as measured.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Sharing {
     /// One logical CPU under two names: stacked, or time-sliced by the hypervisor.
@@ -102,7 +104,8 @@ impl Sharing {
 }
 
 /// A ratio over rounds: median and the range of its middle half.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Slowdown {
     /// Median of time together over time alone; 1 is no slowdown.
     pub median: f64,
@@ -113,7 +116,8 @@ pub struct Slowdown {
 }
 
 /// Two logical CPUs under interference.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct PairSharing {
     /// The lower OS number.
     pub a: u32,
@@ -139,7 +143,8 @@ pub struct PairSharing {
 }
 
 /// Many logical CPUs running the wide kernel at once.
-#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct SetTest {
     /// Logical CPUs that ran.
     pub ran: CpuSet,
@@ -148,7 +153,8 @@ pub struct SetTest {
 }
 
 /// Whether other work was busy on the sibling threads of a logical CPU's core.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Neighbour {
     /// OS number.
     pub cpu: u32,
@@ -169,7 +175,8 @@ pub struct Neighbour {
 }
 
 /// Cache-line latency of a pair by two methods; one-way times in nanoseconds.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct PairLatency {
     /// The lower OS number.
     pub a: u32,
@@ -184,7 +191,8 @@ pub struct PairLatency {
 }
 
 /// Numbers of one method.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct LatencyFigures {
     /// Smallest sample.
     pub min_ns: f64,
@@ -197,7 +205,8 @@ pub struct LatencyFigures {
 }
 
 /// A cluster of latencies.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct LatencyLevel {
     /// The reported topology's name for most of its pairs: `same core`, `same LLC`, `same package`, `other package`;
     /// `None` if nothing is reported.
@@ -212,7 +221,7 @@ pub struct LatencyLevel {
 }
 
 /// Source of a clock value.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ClockSource {
     /// APERF, MPERF and TSC by the perf `msr` PMU.
@@ -240,7 +249,8 @@ impl ClockSource {
 }
 
 /// The clock of one logical CPU over one window. Terms as in turbostat(8).
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct ClockReading {
     /// OS number.
     pub cpu: u32,
@@ -258,7 +268,55 @@ pub struct ClockReading {
     pub tsc_mhz: Option<f64>,
 }
 
+/// Largest figure: below 2^50, which is 13 days in ns.
+const MOST: f64 = ((1_u64 << 50) - 1) as f64;
+/// Most probed logical CPUs: Linux can be built for 8,192. Comparing pairs takes the square of it.
+const MOST_PROBED: usize = 8_192;
+
 impl Probe {
+    /// What a reader could not compute with in a probe that came from elsewhere.
+    pub fn fault(&self) -> Option<String> {
+        let wrong = |number: f64, most: f64, what: &str| {
+            (!(0.0..=most).contains(&number))
+                .then(|| format!("{what} is {number}, which is not from 0 to {most}"))
+        };
+        let slowdowns = self.pairs.iter().flat_map(|pair| [pair.wide, pair.chain, pair.load_store]).flatten();
+        let widths = self
+            .neighbours
+            .iter()
+            .flat_map(|one| [one.adds_per_step_p10, one.adds_per_step_p50, one.adds_per_step_p90]);
+        let latencies = self.latencies.iter().flat_map(|pair| [pair.cas, pair.two_lines]);
+        let clocks = self.clocks.iter();
+        let figures = slowdowns
+            .flat_map(|slowdown| [slowdown.median, slowdown.low, slowdown.high])
+            .chain(widths.flatten())
+            .chain(latencies.flat_map(|one| [one.min_ns, one.median_ns, one.spread_ns]))
+            .chain(self.levels.iter().flat_map(|level| [level.low_ns, level.high_ns]))
+            .chain(clocks.flat_map(|one| [one.avg_mhz, one.busy_pct, one.bzy_mhz, one.tsc_mhz]).flatten())
+            .chain([self.duration_s]);
+        let shares = self.neighbours.iter().flat_map(|one| [one.busy_share, Some(one.off_cpu_share)]);
+        let shares = shares.chain(self.pairs.iter().map(|pair| pair.on_cpu_share)).flatten();
+        let cpus = self.pairs.iter().flat_map(|pair| [pair.a, pair.b]);
+        let cpus = cpus.chain(self.latencies.iter().flat_map(|pair| [pair.a, pair.b]));
+        let cpus = cpus.chain(self.neighbours.iter().map(|one| one.cpu));
+        let cpus = cpus.chain(self.clocks.iter().flat_map(|one| [one.cpu, one.busy_cpus.saturating_sub(1)]));
+        let level =
+            self.latencies.iter().filter_map(|pair| pair.level).find(|at| *at as usize >= self.levels.len());
+        figures
+            .into_iter()
+            .find_map(|figure| wrong(figure, MOST, "a figure"))
+            .or_else(|| shares.into_iter().find_map(|share| wrong(share, 1.0, "a share")))
+            .or_else(|| {
+                let cpu = cpus.into_iter().find(|cpu| *cpu >= MAX_CPUS)?;
+                Some(format!("the number of a logical CPU is {cpu}"))
+            })
+            .or_else(|| {
+                let count = Some(self.cpus.len()).filter(|count| *count > MOST_PROBED)?;
+                Some(format!("the number of logical CPUs is {count}, more than {MOST_PROBED}"))
+            })
+            .or_else(|| Some(format!("latency level {} of {}", level?, self.levels.len())))
+    }
+
     /// What two logical CPUs share: as measured pairwise, otherwise by the sets; `None` if neither tells.
     pub fn sharing(&self, a: u32, b: u32) -> Option<Sharing> {
         let (low, high) = (a.min(b), a.max(b));

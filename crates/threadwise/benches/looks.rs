@@ -122,14 +122,14 @@ fn space(file: &Path) {
     let file = rusqlite::Connection::open(file).unwrap();
     let one = |sql: &str| file.query_row(sql, [], |row| row.get::<_, f64>(0)).unwrap();
     let slices = one("SELECT CAST(count(DISTINCT slice) AS REAL) FROM looks");
-    let rows = |table: &str| one(&format!("SELECT CAST(count(*) AS REAL) FROM {table}"));
+    let parts = |list: &str| {
+        one(&format!("SELECT CAST(sum(json_array_length(json, '$.{list}')) AS REAL) FROM looks"))
+    };
+    let looks = one("SELECT CAST(count(*) AS REAL) FROM looks");
     file.execute_batch("VACUUM").unwrap();
     let size = || one("SELECT CAST(page_count * page_size AS REAL) FROM pragma_page_count, pragma_page_size");
-    let (with, counts) = (size(), [rows("looks"), rows("look_cpus"), rows("look_pairs")]);
-    file.execute_batch(
-        "DELETE FROM look_tests; DELETE FROM look_pairs; DELETE FROM look_cpus; DELETE FROM looks; VACUUM",
-    )
-    .unwrap();
+    let (with, counts) = (size(), [looks, parts("cpus"), parts("pairs")]);
+    file.execute_batch("DELETE FROM looks; VACUUM").unwrap();
     println!(
         "{:.0} bytes a slice ({} looks, {} logical CPUs in them, {} pairs)",
         (with - size()) / slices,

@@ -99,6 +99,12 @@ fn changed(random: &mut Random, value: Value) -> Value {
 }
 
 fn changed_text(random: &mut Random, text: String, times: usize) -> String {
+    if random.percent(70)
+        && let Ok(mut value) = serde_json::from_str::<serde_json::Value>(&text)
+    {
+        mutate::json(random, &mut value, times, &[]);
+        return value.to_string();
+    }
     // The study is stored as its TOML.
     if random.percent(70)
         && text.lines().count() > 5

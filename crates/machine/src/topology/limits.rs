@@ -48,7 +48,8 @@ pub(super) fn read(tree: &Tree, affinity: Option<&CpuSet>) -> Result<Bounds, Top
     }
     if let Some((quota, file)) = tightest(tree, &membership)? {
         limits.quota_cpus = Some(quota.cpus);
-        limits.quota_source = Some(file);
+        // As the result file keeps it.
+        limits.quota_source = Some(file.to_string_lossy().into_owned().into());
     } else if membership.is_hidden(tree, "cpu") {
         limits.quota_source = Some(PathBuf::from(OWN_GROUPS));
     }

@@ -19,14 +19,16 @@ mod tree;
 pub use capture::{CaptureSummary, capture};
 
 use crate::CpuSet;
-use serde::{Serialize, Serializer};
+use crate::cpuset::MAX_CPUS;
+use serde::{Deserialize, Serialize, Serializer};
 use std::path::{Path, PathBuf};
 
 /// A machine as declared below a root. All ids are dense, machine-wide and ordered by their lowest logical CPU; the
 /// system's number is in `os_id`.
 /// Counts and lists of cores, packages and so on cover the allowed and online logical CPUs;
 /// `logical_cpus` covers every CPU that is present.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Topology {
     /// Every present logical CPU, ascending by `os_id`.
     pub logical_cpus: Vec<LogicalCpu>,
@@ -55,7 +57,8 @@ pub struct Topology {
 }
 
 /// One logical CPU (hwloc: PU).
-#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct LogicalCpu {
     /// The operating system's number.
     pub os_id: u32,
@@ -83,7 +86,8 @@ pub struct LogicalCpu {
 }
 
 /// A physical core.
-#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Core {
     /// The system's `core_id`, unique only within a package; `None` where it declares none.
     pub os_id: Option<i64>,
@@ -97,7 +101,8 @@ pub struct Core {
 }
 
 /// A package, die, cluster or LLC domain.
-#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Group {
     /// The system's number, if it has one.
     pub os_id: Option<i64>,
@@ -107,7 +112,8 @@ pub struct Group {
 }
 
 /// A NUMA node.
-#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct NumaNode {
     /// The system's node number.
     pub os_id: Option<i64>,
@@ -119,7 +125,8 @@ pub struct NumaNode {
 }
 
 /// A cache instance.
-#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Cache {
     /// 1, 2, 3…
     pub level: u32,
@@ -133,7 +140,8 @@ pub struct Cache {
 }
 
 /// Cores of the same kind on a hybrid machine.
-#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct CoreKind {
     /// `P-core`, `E-core`, … or `core` if there is one kind.
     pub name: String,
@@ -145,7 +153,8 @@ pub struct CoreKind {
 }
 
 /// What restricts the process to some of the machine.
-#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Limits {
     /// CPUs of the process's cpuset (cgroup v1 or v2), if it has one.
     pub cpuset: Option<CpuSet>,
@@ -162,7 +171,8 @@ pub struct Limits {
 }
 
 /// The kind of machine, without anything that identifies the individual machine.
-#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Identity {
     /// Processor model from /proc/cpuinfo.
     pub cpu_model: Option<String>,
@@ -227,6 +237,39 @@ pub enum TopologyError {
 }
 
 impl Topology {
+    /// What a reader could not compute with in a machine that came from elsewhere: every index in it must be valid.
+    pub fn fault(&self) -> Option<String> {
+        let dangling = |index: Option<u32>, len: usize| index.is_some_and(|index| index as usize >= len);
+        let kinds = self.kinds.len();
+        let core = self
+            .cores
+            .iter()
+            .position(|core| dangling(core.package, self.packages.len()) || dangling(Some(core.kind), kinds));
+        let cpu = self.logical_cpus.iter().find(|cpu| {
+            dangling(cpu.core, self.cores.len())
+                || dangling(cpu.package, self.packages.len())
+                || dangling(cpu.die, self.dies.len())
+                || dangling(cpu.cluster, self.clusters.len())
+                || dangling(cpu.numa_node, self.numa_nodes.len())
+                || dangling(cpu.llc, self.llc_domains.len())
+                || dangling(cpu.kind, kinds)
+        });
+        let beyond = self.logical_cpus.iter().find(|cpu| cpu.os_id >= MAX_CPUS);
+        let is_ordered = self.logical_cpus.is_sorted_by(|cpu, next| cpu.os_id < next.os_id);
+        let nodes = self.numa_nodes.iter().map(|node| node.memory_bytes);
+        let mut sizes = nodes.chain(self.caches.iter().map(|cache| cache.size_bytes));
+        let whole = [self.identity.memory_bytes, self.limits.memory_bytes];
+        let is_large = |bytes: Option<u64>| bytes.is_some_and(|bytes| i64::try_from(bytes).is_err());
+        let has_large = sizes.any(is_large) || whole.into_iter().any(is_large);
+        let is_quota_absurd = self.limits.quota_cpus.is_some_and(|quota| !quota.is_finite());
+        core.map(|core| format!("core {core} names a package or kind that it does not have"))
+            .or_else(|| Some(format!("logical CPU {} names a part that it does not have", cpu?.os_id)))
+            .or_else(|| Some(format!("the number of a logical CPU is {}", beyond?.os_id)))
+            .or_else(|| (!is_ordered).then(|| "its logical CPUs are out of order".to_owned()))
+            .or_else(|| has_large.then(|| "a size has more than 2^63 bytes".to_owned()))
+            .or_else(|| is_quota_absurd.then(|| "its CPU quota is not a finite number".to_owned()))
+    }
+
     /// The logical CPUs that are online and allowed.
     pub fn allowed(&self) -> CpuSet {
         self.logical_cpus.iter().filter(|cpu| cpu.allowed && cpu.online).map(|cpu| cpu.os_id).collect()

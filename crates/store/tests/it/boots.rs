@@ -1,13 +1,13 @@
-//! Boots: stored once each, named by the blocks that ran on them, unknown in older files, and refused where they cannot be.
+//! Boots: stored once each, named by the blocks that ran on them, and refused where they cannot be.
 
 use crate::made;
 use std::collections::BTreeMap;
 use std::path::Path;
 use threadwise_machine::BootFacts;
-use threadwise_store::{EndState, Expectation, Store, StoreError};
+use threadwise_store::{EndState, Expectation, Problem, Store, StoreError};
 use threadwise_study::{Boot, External, Study};
 
-const NOW: (&str, &str) = ("3.50.0", "2026-01-01T00:00:00Z");
+const NOW: &str = "2026-01-01T00:00:00Z";
 
 fn facts(boot: u32, machine: u32) -> BootFacts {
     BootFacts {
@@ -53,20 +53,28 @@ fn boots_come_back_and_blocks_name_theirs() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("s");
     let mut store = create(&path);
-    assert_eq!(store.enter_boot(&facts(1, 1), Some("on"), NOW).unwrap(), 1);
+    assert_eq!(store.enter_boot(&facts(1, 1), Some("on"), "3.50.0", NOW).unwrap(), 1);
     block(&mut store, 0, 0);
     // Broken off, and done again on the next boot.
     store.block_started(1, 0, 1.0).unwrap();
     drop(store);
     let mut store = resume(&path).unwrap();
-    assert_eq!(store.enter_boot(&facts(1, 1), Some("on"), NOW).unwrap(), 1, "the same boot is the same row");
+    assert_eq!(
+        store.enter_boot(&facts(1, 1), Some("on"), "3.50.0", NOW).unwrap(),
+        1,
+        "the same boot is the same row"
+    );
     store.supersede_incomplete_blocks().unwrap();
-    assert_eq!(store.enter_boot(&facts(2, 1), Some("off"), ("3.50.1", NOW.1)).unwrap(), 2);
+    assert_eq!(store.enter_boot(&facts(2, 1), Some("off"), "3.50.1", NOW).unwrap(), 2);
     block(&mut store, 1, 1);
     let unknown = BootFacts::default();
-    assert_eq!(store.enter_boot(&unknown, None, NOW).unwrap(), 3);
+    assert_eq!(store.enter_boot(&unknown, None, "3.50.0", NOW).unwrap(), 3);
     block(&mut store, 2, 0);
-    assert_eq!(store.enter_boot(&unknown, None, NOW).unwrap(), 3, "what is unknown is taken for the same");
+    assert_eq!(
+        store.enter_boot(&unknown, None, "3.50.0", NOW).unwrap(),
+        3,
+        "what is unknown is taken for the same"
+    );
     drop(store);
 
     let store = Store::open(&path).unwrap();
@@ -76,7 +84,7 @@ fn boots_come_back_and_blocks_name_theirs() {
         number: 1,
         boot_id: facts(1, 1).boot_id,
         machine_hash: boots[0].machine_hash.clone(),
-        started_utc: NOW.1.into(),
+        started_utc: NOW.into(),
         arm: Some("on".into()),
         kernel: Some("6.1.0-28".into()),
         microcode: Some("0x1".into()),
@@ -97,7 +105,7 @@ fn boots_come_back_and_blocks_name_theirs() {
 fn the_same_boot_in_another_arm_is_another_row() {
     let folder = tempfile::tempdir().unwrap();
     let mut store = create(&folder.path().join("s"));
-    let mut enter = |arm| store.enter_boot(&facts(1, 1), arm, NOW).unwrap();
+    let mut enter = |arm| store.enter_boot(&facts(1, 1), arm, "3.50.0", NOW).unwrap();
     assert_eq!([Some("on"), Some("off"), Some("off"), None].map(&mut enter), [1, 2, 2, 3]);
 }
 
@@ -107,8 +115,8 @@ fn a_machine_has_another_hash_in_every_file_and_its_id_in_none() {
     let hash = |name: &str| {
         let path = folder.path().join(name);
         let mut store = create(&path);
-        store.enter_boot(&facts(1, 7), None, NOW).unwrap();
-        store.enter_boot(&facts(2, 8), None, NOW).unwrap();
+        store.enter_boot(&facts(1, 7), None, "3.50.0", NOW).unwrap();
+        store.enter_boot(&facts(2, 8), None, "3.50.0", NOW).unwrap();
         drop(store);
         let bytes = std::fs::read(&path).unwrap();
         for machine in [7, 8] {
@@ -121,35 +129,6 @@ fn a_machine_has_another_hash_in_every_file_and_its_id_in_none() {
     };
     let [one, other] = ["a", "b"].map(hash);
     assert!(one.len() == 64 && one != other, "{one}");
-}
-
-#[test]
-fn a_file_of_version_5_has_no_boots_and_gets_them() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("s");
-    let mut store = create(&path);
-    store.enter_boot(&facts(1, 1), None, NOW).unwrap();
-    block(&mut store, 0, 0);
-    let before = store.runs().unwrap();
-    drop(store);
-    let plain = rusqlite::Connection::open(&path).unwrap();
-    let older = "DROP TABLE note_codes; DROP TABLE block_boots; DROP TABLE boots; DELETE FROM meta WHERE key = 'salt'; PRAGMA user_version = 5";
-    plain.execute_batch(older).unwrap();
-    drop(plain);
-    let store = Store::open(&path).unwrap();
-    assert_eq!((store.boots().unwrap(), store.block_boots().unwrap()), (Vec::new(), Vec::new()));
-    let found = store.boot_of(&facts(1, 1), None, NOW).unwrap();
-    assert_eq!((found.number, found.machine_hash), (1, None));
-    assert_eq!(store.runs().unwrap(), before);
-    drop(store);
-    let mut store = resume(&path).unwrap();
-    assert_eq!(store.enter_boot(&facts(2, 1), None, NOW).unwrap(), 1);
-    block(&mut store, 1, 0);
-    drop(store);
-    let store = Store::open(&path).unwrap();
-    assert_eq!(store.block_boots().unwrap(), [(1, 1)], "of the block before it is not known");
-    assert!(store.boots().unwrap()[0].machine_hash.is_some());
-    assert_eq!(store.runs().unwrap().len(), 2);
 }
 
 #[test]
@@ -168,7 +147,7 @@ fn external_arms_go_on_on_another_machine_and_not_with_another_engine() {
     };
     let study = Study { external: Some(external), ..made::study() };
     let mut store = Store::create(&path, &study, &made::topology(), &made::versions()).unwrap();
-    store.enter_boot(&facts(1, 1), Some("on"), NOW).unwrap();
+    store.enter_boot(&facts(1, 1), Some("on"), "3.50.0", NOW).unwrap();
     store.finish(EndState::Stopped).unwrap();
     drop(store);
     let mut other = made::topology();
@@ -196,7 +175,7 @@ fn boots_that_cannot_be_are_damage_and_are_not_stored() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("s");
         let mut store = create(&path);
-        store.enter_boot(&facts(1, 1), None, NOW).unwrap();
+        store.enter_boot(&facts(1, 1), None, "3.50.0", NOW).unwrap();
         block(&mut store, 0, 0);
         drop(store);
         let plain = rusqlite::Connection::open(&path).unwrap();
@@ -207,14 +186,22 @@ fn boots_that_cannot_be_are_damage_and_are_not_stored() {
         let store = Store::open(&path).unwrap();
         store.block_boots().unwrap_err().to_string()
     };
-    assert!(refused("UPDATE boots SET online_cpus = 0").contains("boots.online_cpus is 0"));
-    assert!(refused("UPDATE boots SET smt_active = 7").contains("boots.smt_active is 7"));
-    assert!(refused("UPDATE boots SET kernel = hex(zeroblob(500))").contains("boots.kernel has 1000 bytes"));
+    let set = |path: &str, value: &str| {
+        refused(&format!("UPDATE boots SET json = json_set(json, '$.{path}', {value})"))
+    };
+    assert!(set("online_cpus", "0").contains("boots.json is not valid: online_cpus is 0"));
+    assert!(set("smt_active", "7").contains("boots.json is not valid: invalid type: integer `7`"));
+    assert!(set("kernel", "hex(zeroblob(40000))").contains("more than 65536"));
+    assert!(set("other", "1").contains("unknown field `other`"));
+    assert!(set("number", "2").contains("boots.json has number 2"));
     assert!(refused("UPDATE boots SET id = 5").contains("boots.id is 5 instead of 1"));
-    assert!(refused("UPDATE block_boots SET boot = 2").contains("block_boots.boot is 2, but there are 1"));
+    assert!(refused("UPDATE blocks SET boot = 2").contains("blocks.boot is 2, but there are 1"));
     let folder = tempfile::tempdir().unwrap();
     let mut store = create(&folder.path().join("s"));
-    let long = BootFacts { kernel: Some("x".repeat(300)), ..facts(1, 1) };
-    assert!(matches!(store.enter_boot(&long, None, NOW).unwrap_err(), StoreError::Unstorable { .. }));
+    let long = BootFacts { kernel: Some("x".repeat(70_000)), ..facts(1, 1) };
+    assert!(matches!(
+        store.enter_boot(&long, None, "3.50.0", NOW).unwrap_err(),
+        StoreError { problem: Problem::Unstorable(_), .. }
+    ));
     assert_eq!(store.boots().unwrap(), Vec::new());
 }

@@ -5,7 +5,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
-use threadwise_store::{Expectation, Store, StoreError};
+use threadwise_store::{Expectation, Problem, Store, StoreError};
 use threadwise_study::RunStatus;
 
 /// Tells the test binary, started once more, that it is the writer, and on which file.
@@ -32,7 +32,7 @@ fn resume(path: &Path) -> Result<Store, StoreError> {
 /// Appends runs for ever, block after block, and says after each that it is stored.
 fn write_until_killed(path: &Path) {
     let mut store = match resume(path) {
-        Err(StoreError::Missing { .. }) => {
+        Err(StoreError { problem: Problem::Missing, .. }) => {
             Store::create(path, &made::study(), &made::topology(), &made::versions()).unwrap()
         }
         other => other.unwrap(),
@@ -110,7 +110,7 @@ fn killed_often(kills: u64) {
         let (last, block) = kill_one(&path, wait, Duration::from_micros(random.below(40_000)));
         stored = stored.max(last.unwrap_or(0));
         blocks = blocks.max(block.map_or(0, |last| last + 1));
-        if matches!(Store::open(&path), Err(StoreError::Interrupted { .. })) {
+        if matches!(Store::open(&path), Err(StoreError { problem: Problem::Interrupted, .. })) {
             hot += 1;
             // Undoing alone makes it readable; half of the time the resume below has to do it.
             if hot % 2 == 0 && Store::recover(&path).is_ok() {
@@ -119,7 +119,7 @@ fn killed_often(kills: u64) {
         }
         let store = match resume(&path) {
             // Killed before its first transaction: nothing was said to be stored.
-            Err(StoreError::Missing { .. } | StoreError::Empty { .. }) if stored == 0 => {
+            Err(StoreError { problem: Problem::Missing | Problem::Empty, .. }) if stored == 0 => {
                 let _ = std::fs::remove_file(&path);
                 let _ = std::fs::remove_file(folder.path().join("study.tw-journal"));
                 continue;

@@ -9,7 +9,6 @@ mod long_windows;
 mod made;
 mod made_probe;
 mod made_queries;
-mod notes;
 mod probes;
 mod queries;
 mod round_trip;

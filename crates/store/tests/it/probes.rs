@@ -5,8 +5,8 @@ use rusqlite::Connection;
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 use threadwise_machine::CpuSet;
-use threadwise_store::{Store, StoreError};
-use threadwise_study::probe::{LatencyLevel, PairSharing, Probe, SetTest, Sharing};
+use threadwise_store::{Problem, Store};
+use threadwise_study::probe::{PairSharing, Probe, SetTest, Sharing};
 
 fn create(folder: &TempDir) -> (PathBuf, Store) {
     let path = folder.path().join("study.tw");
@@ -54,16 +54,19 @@ fn a_probe_of_many_logical_cpus_comes_back() {
     let (path, mut store) = create(&folder);
     let cpus: CpuSet = (0..768).collect();
     let even: CpuSet = (0..384).map(|core| 2 * core).collect();
-    let probe = Probe {
-        pairs: (0..768).flat_map(|a| (a + 1..768).map(move |b| pair(a, b))).collect(),
+    let mut probe = Probe {
+        pairs: (0..20_000).map(|a| pair(a, a + 1)).collect(),
         sets: vec![SetTest { ran: cpus.clone(), at_full_width: even }; 20],
         cpus,
         ..Probe::default()
     };
-    assert_eq!(probe.pairs.len(), 294_528);
     store.add_probe(0.0, &probe).unwrap();
+    let stored = probe.clone();
+    probe.pairs.extend((0..20_000).map(|a| pair(a, a + 2)));
+    let error = store.add_probe(0.0, &probe).unwrap_err();
+    assert!(error.to_string().contains("bytes, more than 4194304"), "{error}");
     drop(store);
-    assert_eq!(read(&path), [(0.0, probe)]);
+    assert_eq!(read(&path), [(0.0, stored)]);
 }
 
 #[test]
@@ -78,28 +81,24 @@ fn what_cannot_be_stored_is_named_and_changes_nothing() {
     let sound = (0..).find_map(full).unwrap();
     store.add_probe(1.0, &sound).unwrap();
     type Spoil = fn(&mut Probe);
-    let spoils: [(&str, Spoil); 12] = [
-        ("duration of the probe is NaN", |probe| probe.duration_s = f64::NAN),
-        ("duration of the probe is -1", |probe| probe.duration_s = -1.0),
-        ("logical CPU 65536", |probe| probe.pairs[0].b = 65_536),
-        ("share of time on a CPU is 2", |probe| probe.pairs[0].on_cpu_share = Some(2.0)),
-        ("adds per step is inf", |probe| probe.neighbours[0].adds_per_step_p50 = Some(f64::INFINITY)),
-        ("busy share of a sibling is -0.5", |probe| probe.neighbours[0].busy_share = Some(-0.5)),
-        ("latency is 1000000000", |probe| probe.latencies[0].cas.min_ns = 1e300),
+    let spoils: [(&str, Spoil); 11] = [
+        ("a figure is NaN", |probe| probe.duration_s = f64::NAN),
+        ("a figure is -1", |probe| probe.duration_s = -1.0),
+        ("logical CPU is 65536", |probe| probe.pairs[0].b = 65_536),
+        ("a share is 2", |probe| probe.pairs[0].on_cpu_share = Some(2.0)),
+        ("a figure is inf", |probe| probe.neighbours[0].adds_per_step_p50 = Some(f64::INFINITY)),
+        ("a share is -0.5", |probe| probe.neighbours[0].busy_share = Some(-0.5)),
+        ("a figure is 1000000000", |probe| probe.latencies[0].cas.min_ns = 1e300),
         ("latency level 99", |probe| probe.latencies[0].level = Some(99)),
-        ("Bzy_MHz is -1", |probe| probe.clocks[0].bzy_mhz = Some(-1.0)),
-        ("busy logical CPUs is 65537", |probe| probe.clocks[0].busy_cpus = 65_537),
-        ("8193 logical CPUs", |probe| probe.cpus = (0..8_193).collect()),
-        ("latency level has 300 bytes", |probe| {
-            let name = Some("n".repeat(300));
-            probe.levels = vec![LatencyLevel { name, low_ns: 0.0, high_ns: 0.0, groups: Vec::new() }];
-        }),
+        ("a figure is -1", |probe| probe.clocks[0].bzy_mhz = Some(-1.0)),
+        ("logical CPU is 65536", |probe| probe.clocks[0].busy_cpus = 65_537),
+        ("number of logical CPUs is 8193", |probe| probe.cpus = (0..8_193).collect()),
     ];
     for (words, spoil) in spoils {
         let mut probe = sound.clone();
         spoil(&mut probe);
         let error = store.add_probe(2.0, &probe).unwrap_err();
-        assert!(matches!(error, StoreError::Unstorable { .. }), "{words}: {error}");
+        assert!(matches!(error.problem, Problem::Unstorable(_)), "{words}: {error}");
         assert!(error.to_string().contains(words), "{words}: {error}");
     }
     assert!(store.add_probe(f64::NAN, &sound).unwrap_err().to_string().contains("start of the probe is NaN"));
@@ -108,53 +107,36 @@ fn what_cannot_be_stored_is_named_and_changes_nothing() {
 }
 
 #[test]
-fn long_texts_and_shares_a_little_beyond_are_cut() {
+fn what_cannot_be_a_probe_is_damage() {
     let folder = tempfile::tempdir().unwrap();
     let (path, mut store) = create(&folder);
-    let mut probe = Probe { pairs: vec![pair(0, 1)], gaps: vec!["é".repeat(70_000)], ..Probe::default() };
-    probe.pairs[0].on_cpu_share = Some(1.0004);
-    store.add_probe(0.0, &probe).unwrap();
-    drop(store);
-    let (_, stored) = read(&path).pop().unwrap();
-    assert_eq!((stored.pairs[0].on_cpu_share, stored.gaps[0].len()), (Some(1.0), 64 << 10));
-}
-
-#[test]
-fn rows_that_do_not_belong_together_are_damage() {
-    let folder = tempfile::tempdir().unwrap();
-    let (path, mut store) = create(&folder);
-    let with_levels = |seed: u64| {
-        let probe = made_probe::probe(seed);
-        (probe.levels.len() > 1 && probe.latencies.iter().any(|pair| pair.level.is_some())).then_some(probe)
-    };
-    for probe in (0..).filter_map(with_levels).take(2) {
-        store.add_probe(0.0, &probe).unwrap();
-    }
+    let sound =
+        (0..).map(made_probe::probe).find(|probe| !probe.latencies.is_empty() && !probe.sets.is_empty());
+    store.add_probe(0.0, &sound.unwrap()).unwrap();
     drop(store);
     let whole = std::fs::read(&path).unwrap();
-    for (sql, words) in [
-        ("UPDATE latencies SET level = 1 WHERE probe = 2", "level 1 is of another probe"),
-        ("UPDATE latencies SET level = 0", "level is 0"),
-        ("UPDATE latencies SET level = 9000", "level is 9000"),
-        ("UPDATE latency_groups SET level = 9000", "latency_groups.level is 9000"),
-        ("UPDATE probe_pairs SET probe = 3", "probe_pairs.probe is 3, but there are 2"),
-        ("UPDATE probe_pairs SET sharing = 'brothers'", "sharing is 'brothers'"),
-        ("UPDATE probe_pairs SET wide_low = NULL, wide_high = 1.5", "without all of its figures"),
-        ("UPDATE probes SET form = 'long'", "probes.form is 'long'"),
-        ("UPDATE probes SET cpus = '0-9000'", "9001 logical CPUs"),
-        ("UPDATE probes SET duration_s = 9e999", "duration_s is not a finite number"),
-        ("UPDATE clocks SET bzy_mhz = -3.5", "bzy_mhz is -3.5"),
-        ("UPDATE strangers SET busy_share = 1.5", "busy_share is 1.5"),
+    let many_sets = format!("json_set(json, '$.gaps', json('[{}\"\"]'))", "\"0-65535\",".repeat(300));
+    for (json, words) in [
+        ("json_set(json, '$.form', 'long')", "unknown variant `long`"),
+        ("json_set(json, '$.cpus', '0-9000')", "the number of logical CPUs is 9001"),
+        ("json_set(json, '$.cpus', '3-1')", "not a list of logical CPUs"),
+        ("json_set(json, '$.latencies[0].level', 9000)", "latency level 9000"),
+        ("json_set(json, '$.duration_s', 1e300)", "a figure is 1000000"),
+        ("json_set(json, '$.more', 1)", "unknown field `more`"),
+        ("json_remove(json, '$.pairs')", "missing field `pairs`"),
+        ("replace(json, '\"cpus\":\"', '\"cpus\":\"\\u0030-')", "expected a borrowed string"),
+        (&many_sets, "has larger CPU sets than any machine"),
+        ("printf('%.*c', 100000, '[')", "probes.json is not valid"),
+        ("json || printf('%.*c', 4194304, ' ')", "more than 4194304"),
     ] {
         std::fs::write(&path, &whole).unwrap();
         let plain = Connection::open(&path).unwrap();
-        plain.execute_batch("PRAGMA ignore_check_constraints=ON; PRAGMA foreign_keys=OFF").unwrap();
-        assert!(plain.execute(sql, []).unwrap() > 0, "{sql}");
+        assert_eq!(plain.execute(&format!("UPDATE probes SET json = {json}"), []).unwrap(), 1, "{json}");
         drop(plain);
         let store = Store::open(&path).unwrap();
         let error = store.probes().unwrap_err();
-        assert!(matches!(error, StoreError::Damaged { .. }), "{sql}: {error}");
-        assert!(error.to_string().contains(words), "{sql}: {error}");
+        assert!(matches!(error.problem, Problem::Damaged(_)), "{json}: {error}");
+        assert!(error.to_string().contains(words), "{json}: {error}");
         assert_eq!(store.runs().unwrap(), [], "the rest can still be read");
     }
 }

@@ -3,7 +3,7 @@
 use crate::{made, made_queries};
 use rusqlite::Connection;
 use std::path::Path;
-use threadwise_store::{Expectation, Store, StoreError};
+use threadwise_store::{Expectation, Problem, Store};
 use threadwise_study::{QueryExecution, Run, Study};
 
 fn create(path: &Path, study: &Study) -> Store {
@@ -51,13 +51,13 @@ fn what_cannot_be_stored_is_named_and_changes_nothing() {
     let before = store.runs().unwrap();
     type Spoil = fn(&mut QueryExecution);
     let spoils: [(&str, Spoil); 10] = [
-        ("number of a query is 0", |one| one.query = 0),
-        ("number of a query is 23", |one| one.query = 23),
-        ("elapsed_ns is 0", |one| one.elapsed_ns = 0),
-        ("started_ns is 18446744073709551615", |one| one.started_ns = u64::MAX),
-        ("planning_ns is", |one| one.planning_ns = Some(1 << 50)),
-        ("dop is 0", |one| one.dop = Some(0)),
-        ("dop is 4294967295", |one| one.dop = Some(u32::MAX)),
+        ("query BETWEEN 1 AND 22", |one| one.query = 0),
+        ("query BETWEEN 1 AND 22", |one| one.query = 23),
+        ("elapsed_ns BETWEEN 1", |one| one.elapsed_ns = 0),
+        ("out of range", |one| one.started_ns = u64::MAX),
+        ("planning_ns BETWEEN 0", |one| one.planning_ns = Some(1 << 50)),
+        ("dop BETWEEN 1", |one| one.dop = Some(0)),
+        ("dop BETWEEN 1", |one| one.dop = Some(u32::MAX)),
         ("spill_bytes is", |one| {
             one.counters.insert("spill_bytes".into(), 1 << 50);
         }),
@@ -68,7 +68,7 @@ fn what_cannot_be_stored_is_named_and_changes_nothing() {
         let mut run = made_queries::query_run(2, 0, 2, 1, 2);
         spoil(&mut executions(&mut run)[1]);
         let error = store.append_run(&run).unwrap_err();
-        assert!(matches!(error, StoreError::Unstorable { .. }), "{words}: {error}");
+        assert!(matches!(error.problem, Problem::Unstorable(_)), "{words}: {error}");
         assert!(error.to_string().contains(words), "{words}: {error}");
     }
     assert_eq!(store.runs().unwrap(), before);
@@ -108,11 +108,11 @@ fn plans_of_all_executions_together_have_a_limit() {
     drop(store);
 
     let more =
-        "INSERT INTO query_executions (session_slice, ordinal, query, started_ns, elapsed_ns, rows, plan)
-                VALUES (1, 16, 1, 0, 1, 0, 1)";
+        "INSERT INTO query_executions (session_slice, ordinal, query, started_ns, elapsed_ns, rows, plan, counters)
+                VALUES (1, 16, 1, 0, 1, 0, 1, '{}')";
     Connection::open(&path).unwrap().execute(more, []).unwrap();
     let error = Store::open(&path).unwrap().runs().unwrap_err();
-    assert!(matches!(error, StoreError::Damaged { .. }), "{error}");
+    assert!(matches!(error.problem, Problem::Damaged(_)), "{error}");
     assert!(error.to_string().contains("more than 268435456 bytes"), "{error}");
 }
 
@@ -126,10 +126,16 @@ fn crafted_executions_are_refused() {
         ("DELETE FROM query_executions WHERE id = 5", "query_executions.id is 6 instead of 5"),
         (
             "UPDATE query_executions SET ordinal = 7 WHERE id = 5",
-            "execution 7 of session slice 2 is out of order",
+            "query_executions.ordinal is 7 instead of 1",
         ),
-        ("UPDATE query_executions SET session_slice = 99 WHERE id = 12", "session slice 99"),
-        ("UPDATE query_executions SET session_slice = 0 WHERE id = 12", "session slice 0"),
+        (
+            "UPDATE query_executions SET session_slice = 99 WHERE id = 12",
+            "session_slice is 99, but there are 4",
+        ),
+        (
+            "UPDATE query_executions SET session_slice = 0 WHERE id = 12",
+            "session_slice is 0, but there are 4",
+        ),
         ("UPDATE query_executions SET query = 23", "query_executions.query is 23"),
         ("UPDATE query_executions SET query = 0", "query_executions.query is 0"),
         ("UPDATE query_executions SET elapsed_ns = 0", "query_executions.elapsed_ns is 0"),
@@ -140,11 +146,14 @@ fn crafted_executions_are_refused() {
         ("UPDATE plans SET text = 'a' || char(27) WHERE id = 2", "control character U+001B"),
         ("UPDATE plans SET text = printf('%.*c', 1048577, 'x') WHERE id = 2", "plans.text has 1048577 bytes"),
         (
-            "UPDATE query_counters SET query_execution = 13 WHERE query_execution = 12",
-            "query_execution is 13",
+            "UPDATE query_executions SET counters = '{\"a\":-1}'",
+            "counters is not valid: invalid value: integer `-1`",
         ),
-        ("UPDATE query_counters SET counter = 99 WHERE counter = 4", "query_counters.counter is 99"),
-        ("UPDATE query_counters SET value = -1", "query_counters.value is -1"),
+        (
+            "UPDATE query_executions SET counters = '{\"a\":1125899906842624}'",
+            "a is 1125899906842624, more than",
+        ),
+        ("UPDATE query_executions SET counters = ''", "counters is not valid: EOF"),
     ] {
         std::fs::copy(&valid, &path).unwrap();
         let plain = Connection::open(&path).unwrap();
@@ -152,7 +161,7 @@ fn crafted_executions_are_refused() {
         assert!(plain.execute(sql, []).unwrap() > 0, "{sql}");
         drop(plain);
         let error = Store::open(&path).and_then(|store| store.runs()).unwrap_err();
-        assert!(matches!(error, StoreError::Damaged { .. }), "{sql}: {error}");
+        assert!(matches!(error.problem, Problem::Damaged(_)), "{sql}: {error}");
         // CHECK constraints are looked at first, where there is one.
         let text = error.to_string();
         assert!(text.contains(words) || text.contains("CHECK constraint failed"), "{sql}: {error}");

@@ -6,9 +6,9 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use tempfile::TempDir;
 use threadwise_machine::{BootFacts, CpuSet, Topology};
-use threadwise_store::{EndState, Expectation, Store, StoreError};
+use threadwise_store::{EndState, Expectation, Problem, Store, StoreError};
 use threadwise_study::asked::{Asked, LicencePer, Prices};
-use threadwise_study::{CpuTimes, CpuTimesSum, Run, RunStatus, Study};
+use threadwise_study::{Note, NoteCode, Run, RunStatus, Study};
 
 fn folder() -> TempDir {
     tempfile::tempdir().unwrap()
@@ -31,7 +31,7 @@ fn resume(path: &Path) -> Result<Store, StoreError> {
 }
 
 #[test]
-fn what_was_asked_is_kept_and_files_from_before_have_nothing() {
+fn what_was_asked_is_kept() {
     let folder = folder();
     let path = folder.path().join("s");
     let mut store = create(&path);
@@ -53,21 +53,43 @@ fn what_was_asked_is_kept_and_files_from_before_have_nothing() {
     }
     drop(store);
     assert_eq!(Store::open(&path).unwrap().asked().unwrap(), Asked { prices: Some(cheaper), ..asked });
-    for (key, value) in [
-        ("asked_p99_ns", "0"),
-        ("asked_p99_ns", "soon"),
-        ("asked_machine_per_h", "-1"),
-        ("asked_licence_per_h", "inf"),
-        ("asked_licence_per", "table"),
+    for (value, words) in [
+        (r#"{"p99_ns":0,"prices":null}"#, "p99_ns is 0"),
+        (r#"{"p99_ns":"soon","prices":null}"#, "invalid type: string"),
+        (
+            r#"{"p99_ns":null,"prices":{"machine_per_h":-1,"licence_per_h":0,"per":"core"}}"#,
+            "a price or latency is -1",
+        ),
+        (
+            r#"{"p99_ns":null,"prices":{"machine_per_h":1,"licence_per_h":0,"per":"table"}}"#,
+            "unknown variant `table`",
+        ),
     ] {
         let other = folder.path().join("other");
         fs::copy(&path, &other).unwrap();
         let plain = rusqlite::Connection::open(&other).unwrap();
-        plain.execute("UPDATE meta SET value = ?2 WHERE key = ?1", [key, value]).unwrap();
+        plain.execute("UPDATE meta SET value = ? WHERE key = 'asked'", [value]).unwrap();
         drop(plain);
         let said = Store::open(&other).unwrap().asked().unwrap_err().to_string();
-        assert!(said.contains(&format!("meta.{key} is '{value}'")), "{said}");
+        assert!(said.contains("meta.value is not valid") && said.contains(words), "{said}");
     }
+}
+
+#[test]
+fn notes_keep_their_codes() {
+    let folder = folder();
+    let path = folder.path().join("s");
+    let mut store = create(&path);
+    let notes = [
+        Note::not_pinned("it runs on another machine"),
+        Note::from("server not pinned, for the reader alone"),
+        Note::new(NoteCode::NoReadings("clock".to_owned()), "hidden: by root"),
+    ];
+    for note in &notes {
+        store.note(note.clone()).unwrap();
+    }
+    drop(store);
+    assert_eq!(Store::open(&path).unwrap().notes().unwrap(), notes);
 }
 
 #[test]
@@ -192,7 +214,7 @@ fn a_block_is_stored_whole_or_not_at_all() {
     let mut runs: Vec<Run> = (1..4).map(|seed| made::run(seed, 0, 0, 2, 2, 2)).collect();
     runs[2].treatment = "x".into();
     let error = store.append_block(&runs, 0, 0, 1.0).unwrap_err();
-    assert!(matches!(error, StoreError::Unstorable { .. }), "{error}");
+    assert!(matches!(error.problem, Problem::Unstorable(_)), "{error}");
     assert_eq!((store.runs().unwrap().len(), store.complete_blocks().unwrap().len()), (0, 0));
     runs.truncate(2);
     store.append_block(&runs, 0, 0, 1.0).unwrap();
@@ -217,33 +239,37 @@ fn what_cannot_be_stored_is_named_and_changes_nothing() {
         ("block 7 was not started", |run| run.block = 7),
         ("attempt 1", |run| run.attempt = 1),
         ("NaN", |run| run.started_s = f64::NAN),
-        ("prepare_ns is 18446744073709551615", |run| run.prepare_ns = u64::MAX),
-        ("window of 0 ns", |run| run.slices[1].window_ns = 0),
-        ("rows is", |run| run.slices[1].sessions[1].rows = 1 << 50),
-        ("round", |run| run.slices[1].round = u32::MAX),
+        ("out of range", |run| run.prepare_ns = u64::MAX),
+        ("window_ns BETWEEN 1", |run| run.slices[1].window_ns = 0),
+        ("rows BETWEEN 0", |run| run.slices[1].sessions[1].rows = 1 << 50),
+        ("round BETWEEN 0", |run| run.slices[1].round = u32::MAX),
         ("histogram has", |run| run.slices[1].sessions[1].latency = vec![0; (1 << 20) + 1]),
-        ("counter name has", |run| {
+        ("counters: a name has", |run| {
             run.slices[1].sessions[1].counters.insert("n".repeat(300), 1);
         }),
-        ("CPU 0 are out of order", |run| {
+        ("times of logical CPUs: they are out of order", |run| {
             let again = run.slices[1].cpu_times[0].clone();
             run.slices[1].cpu_times.push(again);
         }),
-        ("CPU 1 are out of order", |run| run.other_cpu_times.push(run.other_cpu_times[0].clone())),
-        ("CPU 65536", |run| run.cpus = vec![65_536]),
-        ("CPUs of a look has rows out of order", |run| run.slices[0].looks[0].look.cpus.reverse()),
-        ("pair 64 and 0", |run| {
+        ("times of logical CPUs: they are out of order", |run| {
+            run.other_cpu_times.push(run.other_cpu_times[0].clone())
+        }),
+        ("logical CPU is 65536", |run| run.cpus = vec![65_536]),
+        ("a look: its logical CPUs or pairs are out of order", |run| {
+            run.slices[0].looks[0].look.cpus.reverse()
+        }),
+        ("a look: its logical CPUs or pairs are out of order", |run| {
             let pair = &mut run.slices[0].looks[0].look.pairs[0];
             (pair.a, pair.b) = (64, 0);
         }),
-        ("line_ns is -1", |run| run.slices[0].looks[1].look.pairs[0].line_ns = Some(-0.001)),
-        ("start_ns of a look is", |run| run.slices[0].looks[1].look.start_ns = 1 << 60),
+        ("a look: a figure is -0.001", |run| run.slices[0].looks[1].look.pairs[0].line_ns = Some(-0.001)),
+        ("a look: start_ns is", |run| run.slices[0].looks[1].look.start_ns = 1 << 60),
     ];
     for (words, spoil) in spoils {
         let mut run = made::run(2, 0, 0, 2, 2, 2);
         spoil(&mut run);
         let error = store.append_run(&run).unwrap_err();
-        assert!(matches!(error, StoreError::Unstorable { .. }), "{words}: {error}");
+        assert!(matches!(error.problem, Problem::Unstorable(_)), "{words}: {error}");
         assert!(error.to_string().contains(words), "{words}: {error}");
     }
     assert_eq!(store.runs().unwrap(), before);
@@ -260,24 +286,24 @@ fn nothing_is_overwritten_and_nothing_half_made_stays() {
     let path = folder.path().join("s");
     let again = || Store::create(&path, &made::study(), &made::topology(), &made::versions());
     fs::write(&path, "mine").unwrap();
-    assert!(matches!(again().unwrap_err(), StoreError::Exists { .. }));
+    assert!(matches!(again().unwrap_err().problem, Problem::Exists));
     assert_eq!(fs::read(&path).unwrap(), b"mine");
     fs::remove_file(&path).unwrap();
 
     std::os::unix::fs::symlink(folder.path().join("elsewhere"), &path).unwrap();
-    assert!(matches!(again().unwrap_err(), StoreError::Exists { .. }), "a dangling link is not followed");
+    assert!(matches!(again().unwrap_err().problem, Problem::Exists), "a dangling link is not followed");
     fs::remove_file(&path).unwrap();
 
     let journal = folder.path().join("s-journal");
     fs::write(&journal, "old").unwrap();
-    assert!(matches!(again().unwrap_err(), StoreError::LeftOver { .. }));
+    assert!(matches!(again().unwrap_err().problem, Problem::LeftOver));
     assert_eq!(fs::read(&journal).unwrap(), b"old");
     fs::remove_file(&journal).unwrap();
 
     let mut study = made::study();
     study.treatments[1].name = "n".repeat(300);
     let error = Store::create(&path, &study, &made::topology(), &made::versions()).unwrap_err();
-    assert!(matches!(error, StoreError::Unstorable { .. }), "{error}");
+    assert!(matches!(error.problem, Problem::Unstorable(_)), "{error}");
     let mut topology = made::topology();
     topology.cores[0].kind = 9;
     let error = Store::create(&path, &made::study(), &topology, &made::versions()).unwrap_err();
@@ -295,11 +321,11 @@ fn only_one_at_a_time() {
     let folder = folder();
     let path = folder.path().join("s");
     let store = create(&path);
-    assert!(matches!(Store::open(&path).unwrap_err(), StoreError::InUse { .. }));
-    assert!(matches!(resume(&path).unwrap_err(), StoreError::InUse { .. }));
+    assert!(matches!(Store::open(&path).unwrap_err().problem, Problem::InUse));
+    assert!(matches!(resume(&path).unwrap_err().problem, Problem::InUse));
     drop(store);
     let store = resume(&path).unwrap();
-    assert!(matches!(resume(&path).unwrap_err(), StoreError::InUse { .. }));
+    assert!(matches!(resume(&path).unwrap_err().problem, Problem::InUse));
     drop(store);
     let (one, two) = (Store::open(&path).unwrap(), Store::open(&path).unwrap());
     assert_eq!(one.runs().unwrap(), two.runs().unwrap());
@@ -338,7 +364,7 @@ fn a_reader_does_not_write() {
     fs::set_permissions(&path, fs::Permissions::from_mode(0o444)).unwrap();
     let mut store = Store::open(&path).unwrap();
     let error = store.append_run(&made::run(1, 0, 0, 1, 1, 1)).unwrap_err();
-    assert!(matches!(error, StoreError::ReadOnly { .. }), "{error}");
+    assert!(matches!(error.problem, Problem::ReadOnly), "{error}");
     assert!(store.note("x").is_err() && store.finish(EndState::Failed).is_err());
     drop(store);
     assert_eq!(fs::read(&path).unwrap(), before);
@@ -369,7 +395,7 @@ fn files_and_folders_that_may_not_be_written() {
     }
     for result in [resumed, no_journal] {
         let error = result.unwrap_err();
-        assert!(matches!(error, StoreError::ReadOnly { .. }), "{error}");
+        assert!(matches!(error.problem, Problem::ReadOnly), "{error}");
     }
     for (result, action) in [(made, "make"), (hidden, "read")] {
         let error = result.unwrap_err();
@@ -404,60 +430,19 @@ fn a_changed_study_machine_or_program_is_not_resumed() {
         text_of(refused(&topology, "0.2.0", "3.50.0", None)).contains("threadwise was 0.1.0 and is 0.2.0")
     );
     study.treatments[2].sessions = 3;
-    assert!(text_of(refused(&topology, "0.1.0", "3.50.0", Some(&study))).contains("treatment same-core"));
+    assert!(
+        text_of(refused(&topology, "0.1.0", "3.50.0", Some(&study)))
+            .contains("the study's treatment.2.sessions was 2 and is 3")
+    );
     study = made::study();
     study.design.rounds = 40;
     assert!(text_of(refused(&topology, "0.1.0", "3.50.0", Some(&study))).contains("design"));
     topology.packages.clear();
-    assert!(text_of(refused(&topology, "0.1.0", "3.50.0", None)).contains("packages was 1 and is 0"));
+    assert!(
+        text_of(refused(&topology, "0.1.0", "3.50.0", None))
+            .contains("the number of the machine's packages was 1 and is 0")
+    );
     assert_eq!(fs::read(&path).unwrap(), before, "a refused file is left as it is");
-}
-
-/// A file of version 1 has the times of all logical CPUs by slice, and no sums.
-fn as_version_1(path: &Path, cpus: u32) {
-    let plain = rusqlite::Connection::open(path).unwrap();
-    plain
-        .execute_batch(
-            "DROP TABLE note_codes; DROP TABLE block_boots; DROP TABLE boots; DELETE FROM meta WHERE key = 'salt';
-             DROP TABLE session_pieces; DROP TABLE long_blocks; DROP TABLE look_tests; DROP TABLE look_cpus; DROP TABLE look_pairs; DROP TABLE looks;
-             DROP TABLE other_cpus; DROP TABLE other_cpu_times; PRAGMA user_version = 1",
-        )
-        .unwrap();
-    let slices: i64 = plain.query_row("SELECT count(*) FROM slices", [], |row| row.get(0)).unwrap();
-    for (slice, cpu) in (1..=slices).flat_map(|slice| (1..cpus).map(move |cpu| (slice, cpu))) {
-        let sql = "INSERT INTO cpu_times VALUES (?1, ?2, ?1 + 10 * ?2, ?2, 55000000)";
-        plain.execute(sql, rusqlite::params![slice, cpu]).unwrap();
-    }
-}
-
-#[test]
-fn a_file_of_version_1_is_read_and_gone_on_with() {
-    let folder = folder();
-    let path = folder.path().join("s");
-    let mut store = create(&path);
-    store.block_started(0, 0, 0.0).unwrap();
-    store.append_run(&made::run(1, 0, 0, 2, 2, 4)).unwrap();
-    let near = store.runs().unwrap()[0].slices[0].cpu_times.clone();
-    drop(store);
-    as_version_1(&path, 4);
-    let file = fs::read(&path).unwrap();
-
-    let read = Store::open(&path).unwrap().runs().unwrap();
-    assert_eq!(read[0].slices[0].cpu_times, near, "logical CPU 0, which the run used");
-    let sum = CpuTimesSum { cpus: 3, busy_ns: 3 + 60, steal_ns: 6, total_ns: 165_000_000 };
-    assert_eq!(read[0].slices[0].other_cpus, sum);
-    let third = CpuTimes { cpu: 3, busy_ns: 31 + 32, steal_ns: 6, total_ns: 110_000_000 };
-    assert_eq!((read[0].other_cpu_times.len(), &read[0].other_cpu_times[2]), (3, &third));
-    Store::recover(&path).unwrap();
-    assert_eq!(&fs::read(&path).unwrap()[60..64], &file[60..64], "reading makes no newer version of it");
-
-    let mut store = resume(&path).unwrap();
-    let mut more = made::run(2, 0, 0, 1, 2, 4);
-    more.id = store.append_run(&more).unwrap();
-    drop(store);
-    let both = Store::open(&path).unwrap().runs().unwrap();
-    assert_eq!(both, [read[0].clone(), more]);
-    assert_eq!(fs::read(&path).unwrap()[60..64], [0, 0, 0, 7]);
 }
 
 /// The queries of docs/STORE.md work on a file as it is written.
@@ -466,7 +451,7 @@ fn documented_queries_work() {
     let folder = folder();
     let path = folder.path().join("s");
     let mut store = create(&path);
-    store.enter_boot(&BootFacts::default(), None, ("3.50.0", "2026-01-01T00:00:00Z")).unwrap();
+    store.enter_boot(&BootFacts::default(), None, "3.50.0", "2026-01-01T00:00:00Z").unwrap();
     store.block_started(0, 0, 0.0).unwrap();
     store.append_run(&made::run(1, 0, 0, 3, 2, 4)).unwrap();
     let mut queries = made_queries::query_run(3, 0, 2, 1, 2);
@@ -489,15 +474,7 @@ fn documented_queries_work() {
     // Two valid runs; three counters; a logical CPU of theirs in 2 runs; 3, 1 and 3 others; 6 slices with a look before; queries 1 to 3; two plans of query 2;
     // no long window; the treatments of the valid runs on their boot; one failed run; three probed pairs.
     assert_eq!(rows, [2, 3, 2, 7, 6, 3, 2, 0, 1, 1, 3]);
-    let schema = concat!(
-        include_str!("../../src/schema.sql"),
-        include_str!("../../src/schema_2.sql"),
-        include_str!("../../src/schema_3.sql"),
-        include_str!("../../src/schema_4.sql"),
-        include_str!("../../src/schema_5.sql"),
-        include_str!("../../src/schema_6.sql"),
-        include_str!("../../src/schema_7.sql")
-    );
+    let schema = include_str!("../../src/schema.sql");
     for table in schema.lines().filter_map(|line| line.strip_prefix("CREATE TABLE ")) {
         let name = table.split(' ').next().unwrap();
         assert!(text.contains(&format!("`{name}`")), "docs/STORE.md does not mention {name}");

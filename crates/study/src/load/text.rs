@@ -1,6 +1,7 @@
 //! The text of a resolved study, as the store keeps it: TOML that reads back to the same value. Its form is serde's of
 //! [`Study`].
 
+use std::collections::BTreeSet;
 use std::fmt::Display;
 
 use serde::Serializer;
@@ -8,11 +9,16 @@ use toml::{Table, Value};
 
 use super::source::{LoadError, Source};
 use crate::engine::Properties;
-use crate::study::MARGIN;
-use crate::{Quota, Study};
+use crate::plan::long::MOST_BLOCKS;
+use crate::{Comparison, LongWindows, Quota, Stopping, Study};
 
 /// Version of the text format.
 const TEXT_VERSION: i64 = 1;
+
+/// Blocks, rounds and sessions are fewer.
+const MOST: u32 = 1 << 20;
+/// Longest duration: 13 days.
+const LONGEST_NS: u64 = (1 << 50) - 1;
 
 /// A resolved study as text; [`from_toml`] reads it back (durations up to 2^63 − 1 ns, which is 292 years).
 pub fn to_toml(study: &Study) -> String {
@@ -45,37 +51,10 @@ pub fn from_toml(text: &str) -> Result<Study, LoadError> {
             )));
         }
     }
-    today(&mut table);
     let study: Study = table.try_into().map_err(|error: toml::de::Error| refused(error.to_string()))?;
     match fault(&study) {
         Some(why) => Err(refused(why)),
         None => Ok(study),
-    }
-}
-
-/// Moves what texts had elsewhere before version 0.1: the rule of stopping was the name of a table, and engine options
-/// and the device of an instance lay in its treatment. Older ones have no margin, and a half-width that nothing uses.
-fn today(table: &mut Table) {
-    if let Some(Value::Table(design)) = table.get_mut("design") {
-        design.remove("target_half_width");
-        design.entry("margin").or_insert(Value::Float(MARGIN));
-        if let Some(Value::Table(stopping)) = design.get_mut("stopping")
-            && let Some((rule, Value::Table(parts))) = stopping.clone().into_iter().next()
-        {
-            *stopping = parts;
-            stopping.insert("kind".to_owned(), Value::String(rule));
-        }
-    }
-    let treatments = table.get_mut("treatment").and_then(Value::as_array_mut);
-    for treatment in treatments.into_iter().flatten().filter_map(Value::as_table_mut) {
-        let parts = [("engine_options", "options"), ("device", "device")];
-        let moved: Table = parts
-            .iter()
-            .filter_map(|(old, new)| Some(((*new).to_owned(), treatment.remove(*old)?)))
-            .collect();
-        if !moved.is_empty() {
-            treatment.insert("instance".to_owned(), Value::Table(moved));
-        }
     }
 }
 
@@ -93,7 +72,42 @@ fn fault(study: &Study) -> Option<String> {
         let is_valid = study.external.as_ref()?.is_valid(study.treatments.len());
         (!is_valid).then(|| "external: invalid arms, boots or blocks".to_owned())
     };
-    properties().or_else(quota).or_else(external)
+    unsound(study).map(str::to_owned).or_else(properties).or_else(quota).or_else(external)
+}
+
+/// A value that would make readers compute with impossible numbers or names.
+fn unsound(study: &Study) -> Option<&'static str> {
+    let design = &study.design;
+    let number = |value: f64| value.is_finite() && value >= 0.0;
+    let stopping = match design.stopping {
+        Stopping::Budget { budget_s } => number(budget_s),
+        Stopping::Until { half_width, budget_s } => number(half_width) && number(budget_s),
+        Stopping::Blocks { blocks } => blocks < MOST,
+    };
+    let mut names = BTreeSet::new();
+    let twice = study.treatments.iter().any(|treatment| !names.insert(treatment.name.as_str()));
+    let known = |name: &String| names.contains(name.as_str());
+    let leads_nowhere = |one: &Comparison| {
+        !known(&one.treatment) || one.baseline.is_empty() || !one.baseline.iter().all(known)
+    };
+    let sessions = study.treatments.iter().any(|treatment| treatment.sessions >= MOST);
+    [
+        (!(design.level > 0.0 && design.level < 1.0), "confidence level is not between 0 and 1"),
+        (!(design.margin > 0.0 && design.margin < 1.0), "margin is not between 0 and 1"),
+        (design.rounds >= MOST, "number of rounds is too large"),
+        (design.slice_ns.max(design.rewarm_ns.unwrap_or(0)) > LONGEST_NS, "slices are too long"),
+        (design.long_windows.is_some_and(is_absurd), "long windows are out of range"),
+        (!stopping, "stopping rule is out of range"),
+        (sessions, "number of sessions is out of range"),
+        (twice, "treatments do not have different names"),
+        (study.comparisons.iter().any(leads_nowhere), "comparisons name treatments that it does not have"),
+    ]
+    .into_iter()
+    .find_map(|(absurd, what)| absurd.then_some(what))
+}
+
+fn is_absurd(long: LongWindows) -> bool {
+    long.blocks > MOST_BLOCKS || !(1..=LONGEST_NS).contains(&long.window_ns)
 }
 
 /// Writes a value as text: TOML integers end at 2^63 − 1.

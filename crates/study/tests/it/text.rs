@@ -8,6 +8,7 @@ use threadwise_machine::{Memory, Pin};
 use threadwise_study::Quota;
 use threadwise_study::engine::Properties;
 use threadwise_study::load::{from_toml, to_toml};
+use threadwise_study::plan::long::MOST_BLOCKS;
 use threadwise_study::{
     Arm, Comparison, Design, Instance, LongWindows, OptionValue, Options, Role, SmtWay, Stopping, Study,
     Treatment,
@@ -63,7 +64,7 @@ fn any_treatment() -> impl Strategy<Value = Treatment> {
         Memory::Nodes(vec![1, 2, 4]),
     ]);
     let factors = prop::collection::btree_map(words(), words(), 0..3);
-    (words(), words(), role, words(), any::<u32>(), (pin, memory), options(), factors).prop_map(
+    (words(), words(), role, words(), 0..1_u32 << 20, (pin, memory), options(), factors).prop_map(
         |(name, group, role, placement, sessions, (pin, memory), options, factors)| Treatment {
             name,
             group,
@@ -109,13 +110,13 @@ fn any_design() -> impl Strategy<Value = Design> {
         (0.0_f64..1e9).prop_map(|budget_s| Stopping::Budget { budget_s }),
         (0.0_f64..1.0, 0.0_f64..1e9)
             .prop_map(|(half_width, budget_s)| Stopping::Until { half_width, budget_s }),
-        any::<u32>().prop_map(|blocks| Stopping::Blocks { blocks }),
+        (0..1_u32 << 20).prop_map(|blocks| Stopping::Blocks { blocks }),
     ];
-    let durations = (0..i64::MAX as u64, prop::option::of(0..i64::MAX as u64));
+    let durations = (0..1_u64 << 50, prop::option::of(0..1_u64 << 50));
     let long_windows = prop::option::of(
-        (any::<u32>(), 0..i64::MAX as u64).prop_map(|(blocks, window_ns)| LongWindows { blocks, window_ns }),
+        (0..=MOST_BLOCKS, 1..1_u64 << 50).prop_map(|(blocks, window_ns)| LongWindows { blocks, window_ns }),
     );
-    (any::<u32>(), durations, stopping, 0.0_f64..1.0, 0.0_f64..1.0, long_windows).prop_map(
+    (0..1_u32 << 20, durations, stopping, 1e-9_f64..1.0, 1e-9_f64..1.0, long_windows).prop_map(
         |(rounds, (slice_ns, rewarm_ns), stopping, level, margin, long_windows)| Design {
             rounds,
             slice_ns,
@@ -168,44 +169,23 @@ fn what_an_engine_said_is_kept_and_a_text_from_before_has_none() {
 }
 
 #[test]
-fn a_text_of_before_0_1_reads_as_it_did() {
-    let head = "version = 1\nname = \"x\"\ntitle = \"x\"\nseed = \"18446744073709551615\"\nengine = \"sqlite\"\n\
-                workload = \"insert\"\nleft_out = []\n[engine_options]\n[engine_properties]\nblock_bytes = 8192\n";
-    let design = "[design]\nrounds = 3\nslice_ns = 5\nlevel = 0.9\ntarget_half_width = 0.05\n[design.stopping.until]\n\
-                  half_width = 0.02\nbudget_s = 9.0\n";
-    let treatment = "[[treatment]]\nname = \"a\"\ngroup = \"\"\nrole = \"baseline-twin\"\nplacement = \"1c1t\"\n\
-                     sessions = 1\npin = \"set\"\ndevice = \"/mnt\"\n[treatment.options]\n[treatment.factors]\n\
-                     [treatment.engine_options]\nbin = \"/x\"\n[treatment.arm]\nsmt = \"offline\"\n";
-    let text = format!("{head}{design}{treatment}");
-    let study = from_toml(&text).unwrap();
-    assert_eq!(study.seed, u64::MAX);
-    assert_eq!(study.properties(), Properties { block_bytes: 8192, ..Properties::default() });
-    let stopping = Stopping::Until { half_width: 0.02, budget_s: 9.0 };
-    let design = Design {
-        rounds: 3,
-        slice_ns: 5,
-        rewarm_ns: None,
-        stopping,
-        level: 0.9,
-        margin: 0.03,
-        long_windows: None,
-    };
-    assert_eq!(study.design, design);
-    let treatment = &study.treatments[0];
-    assert_eq!(
-        (treatment.role, treatment.pin, treatment.arm.smt),
-        (Role::BaselineTwin, Pin::Set, SmtWay::Offline)
-    );
-    assert_eq!((&treatment.memory, &treatment.service), (&Memory::Local, &None));
-    assert_eq!(treatment.instance.device.as_deref(), Some("/mnt"));
-    assert_eq!(treatment.instance.options["bin"], OptionValue::Text("/x".to_owned()));
-    for (from, to) in [
-        ("pin =", "colour ="),
-        ("rounds =", "round ="),
-        ("\"offline\"", "\"gone\""),
-        ("[treatment.arm]", "[treatment.army]"),
+fn what_a_reader_could_not_compute_with_is_refused() {
+    let text = to_toml(&default_study(&small_guest()));
+    for (from, to, words) in [
+        ("pin =", "colour =", "unknown field `colour`"),
+        ("level = 0.95", "level = 1.5", "confidence level is not between 0 and 1"),
+        ("margin = 0.03", "margin = 0.0", "margin is not between 0 and 1"),
+        ("rounds = ", "rounds = 20000", "number of rounds is too large"),
+        ("slice_ns = ", "slice_ns = 9999999999", "slices are too long"),
+        ("budget_s = ", "budget_s = -", "stopping rule is out of range"),
+        ("sessions = ", "sessions = 1000000", "number of sessions is out of range"),
+        ("name = \"alone'/l2\"", "name = \"alone/l2\"", "treatments do not have different names"),
+        ("baseline = [", "baseline = [\"missing\", ", "comparisons name treatments that it does not have"),
     ] {
-        assert!(from_toml(&text.replace(from, to)).is_err(), "{to}");
+        let spoilt = text.replace(from, to);
+        assert_ne!(spoilt, text, "{from}");
+        let error = from_toml(&spoilt).unwrap_err().to_string();
+        assert!(error.contains(words), "{to}: {error}");
     }
 }
 
@@ -222,6 +202,13 @@ proptest! {
         left_out in prop::collection::vec(words(), 0..3),
     ) {
         let (name, title, seed, engine, workload) = head;
+        let (mut treatments, mut comparisons) = (treatments, comparisons);
+        treatments.iter_mut().enumerate().for_each(|(at, one)| one.name.push_str(&format!(" {at}")));
+        comparisons.truncate(treatments.len());
+        for (comparison, treatment) in comparisons.iter_mut().zip(&treatments) {
+            comparison.treatment.clone_from(&treatment.name);
+            comparison.baseline = vec![treatments[0].name.clone(); comparison.baseline.len() + 1];
+        }
         let quota = quota.map(|(cpus, period_ns, burst_ns)| Quota { cpus, period_ns, burst_ns });
         let study = Study {
             name, title, seed, engine, engine_properties, engine_options, workload: workload.into(), treatments, comparisons,

@@ -121,7 +121,7 @@ fn cut_off(folder: &Path) {
     let plain = rusqlite::Connection::open(&file).unwrap();
     plain.execute_batch("PRAGMA cache_size = 1; PRAGMA cache_spill = 1; BEGIN IMMEDIATE").unwrap();
     for _ in 0..50 {
-        plain.execute("INSERT INTO notes (text) VALUES (?)", ["x".repeat(5000)]).unwrap();
+        plain.execute("INSERT INTO notes (code, text) VALUES ('other', ?)", ["x".repeat(5000)]).unwrap();
     }
     let copies = [("s.threadwise", "cut"), ("s.threadwise-journal", "cut-journal")];
     for (from, to) in copies {

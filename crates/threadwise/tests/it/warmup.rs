@@ -86,8 +86,7 @@ fn a_study_that_goes_on_has_the_warm_ups_that_it_had() {
     file.execute_batch(
         "UPDATE blocks SET complete_s = NULL WHERE block = 1;
          UPDATE meta SET value = 'stopped' WHERE key = 'state';
-         UPDATE readings SET value = 13131313 WHERE metric =
-             (SELECT id FROM metrics WHERE sampler = 'warm-up' AND metric = 'warmup_ns');",
+         UPDATE readings SET value = 13131313 WHERE sampler = 'warm-up' AND metric = 'warmup_ns';",
     )
     .unwrap();
     drop(file);

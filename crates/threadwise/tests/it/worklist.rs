@@ -81,7 +81,7 @@ pub fn does_its_list(recipe: &str) {
     assert!(checked.len() >= 4 && checked.iter().all(|(_, checked)| *checked == 1.0), "{checked:?}");
     let items = rows(
         &lab,
-        "select metrics.metric, count(*) from readings join metrics on metrics.id = readings.metric
+        "select metric, count(*) from readings
          where sampler = 'item' group by 1 order by 1",
     );
     assert_eq!(items.len(), 6, "{}: {items:?}", recipe);
@@ -89,7 +89,7 @@ pub fn does_its_list(recipe: &str) {
     assert!(items[0].0.starts_with("00000 base"), "{items:?}");
     let jobs = rows(
         &lab,
-        "select 'most', max(value) from readings join metrics on metrics.id = readings.metric
+        "select 'most', max(value) from readings
          where sampler = 'item'",
     );
     assert_eq!(jobs[0].1, 1.0, "two jobs, from 0");
@@ -126,7 +126,7 @@ fn a_list_of_odd_names_is_done_and_its_files_stay_as_they_are() {
     assert_eq!(std::fs::read_dir(&folder).unwrap().count(), odd.len(), "no side file is left");
     let names = rows(
         &lab,
-        "select distinct metrics.metric, 0.0 from readings join metrics on metrics.id = readings.metric
+        "select distinct metric, 0.0 from readings
          where sampler = 'item' order by 1",
     );
     let names: Vec<&str> = names.iter().map(|(name, _)| name.as_str()).collect();

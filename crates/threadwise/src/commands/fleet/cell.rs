@@ -17,7 +17,7 @@ use threadwise_fleet::folder::FleetFolder;
 use threadwise_fleet::paths::STUDY_DEFINITION;
 use threadwise_fleet::plan::PlannedMachine;
 use threadwise_fleet::work_folder::{Taken, WorkFolder};
-use threadwise_store::{EndState, Store, StoreError};
+use threadwise_store::{EndState, Problem, Store, StoreError};
 
 /// Measures a cell, or continues one.
 ///
@@ -132,7 +132,7 @@ fn study(
 ) -> Result<(), AppError> {
     let resumed = match attempt.study().map_err(app_error)? {
         Some(file) => match Store::open(&file) {
-            Ok(_) | Err(StoreError::Interrupted { .. }) => Some(file),
+            Ok(_) | Err(StoreError { problem: Problem::Interrupted, .. }) => Some(file),
             Err(error) => {
                 // The last attempt was killed while it created the file.
                 attempt.put_aside(&file, &error.to_string()).map_err(app_error)?;

@@ -9,7 +9,7 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 use threadwise_machine::BootFacts;
-use threadwise_store::{Store, StoreError};
+use threadwise_store::{Problem, Store, StoreError};
 use threadwise_study::Boot;
 
 /// Environment variable: root folder of the boot's files in tests.
@@ -102,7 +102,7 @@ pub struct Peeked {
 pub fn peek(file: &Path) -> Result<Peeked, AppError> {
     match Store::open(file) {
         Ok(store) => Ok(Peeked { store, is_interrupted: false, _copy: None }),
-        Err(StoreError::Interrupted { .. }) => {
+        Err(StoreError { problem: Problem::Interrupted, .. }) => {
             let copy = Copied::of(file)?;
             let store = Store::recover(&copy.file).and_then(|()| Store::open(&copy.file));
             let store = store.map_err(|error| {

@@ -168,7 +168,7 @@ impl Job {
         check_data_dir(args)?;
         factors::check_instances(&whole)?;
         let arm = due.as_ref().map(|due| due.part.arm.as_str());
-        let now = found.store.boot_of(&boot, arm, (&versions.engine_version, &boots::now_utc()));
+        let now = found.store.boot_of(&boot, arm, &versions.engine_version, &boots::now_utc());
         let now = now.map_err(AppError::input)?;
         let mut remarks: Vec<String> =
             due.iter().flat_map(|due| external::remarks(&whole, due, &stored, Some(&now))).collect();
@@ -220,7 +220,7 @@ impl Job {
         html.as_deref().map_or(Ok(()), output::check_new)?;
         check_data_dir(args)?;
         factors::check_instances(&study)?;
-        let now = found.store.boot_of(&boot, None, (&versions.engine_version, &boots::now_utc()));
+        let now = found.store.boot_of(&boot, None, &versions.engine_version, &boots::now_utc());
         let now = now.map_err(AppError::input)?;
         let place = stored.boots.last().map_or("", |last| boots::where_it_began(last, &now));
         let began = format!("{} was measured {place}", file.display());

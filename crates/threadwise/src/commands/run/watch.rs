@@ -77,8 +77,8 @@ pub fn measure(
 fn enter(store: &mut Store, job: &Job) -> Result<(), AppError> {
     let arm = job.part.as_ref().map(|(part, _)| part.arm.as_str());
     let known = store.boots().map_err(AppError::failed)?.len();
-    let when = (job.versions.engine_version.as_str(), &*boots::now_utc());
-    let number = store.enter_boot(&job.boot, arm, when).map_err(AppError::failed)?;
+    let number = store.enter_boot(&job.boot, arm, &job.versions.engine_version, &boots::now_utc());
+    let number = number.map_err(AppError::failed)?;
     let Some((part, left_out)) = job.part.as_ref().filter(|_| number as usize > known) else { return Ok(()) };
     for line in left_out {
         store.note(format!("boot {number}, arm {}: left out: {line}", part.arm)).map_err(AppError::failed)?;
