@@ -1,7 +1,7 @@
 //! The engine's options: the server, and how it is set up.
 
 use std::path::PathBuf;
-use threadwise_engine::workloads::options::{only, refuse, word};
+use threadwise_engine::workloads::options::{only, path, refuse, text, word};
 use threadwise_engine::{EngineError, LoadRequest};
 use threadwise_engine_sql::{Spec, Work};
 use threadwise_study::{OptionValue, Options, Workload};
@@ -106,10 +106,7 @@ pub(crate) fn parse(options: &Options) -> Result<Which, EngineError> {
         return external(&rest, &settings, url, waits);
     }
     only(&rest, "the engine mariadb without url", &["bin", "restart", "waits"])?;
-    let bin = text(&rest, "bin")?.map(PathBuf::from);
-    if let Some(folder) = bin.as_ref().filter(|folder| !folder.is_absolute()) {
-        return Err(refuse("bin", format!("'{}' is not an absolute folder", folder.display())));
-    }
+    let bin = path(&rest, "bin")?;
     let restart = [Restart::Run, Restart::Study][word(&rest, "restart", &["run", "study"])?];
     let settings = settings.iter().map(setting).collect::<Result<_, _>>()?;
     Ok(Which::Managed(Managed { bin, restart, settings, waits }))
@@ -156,14 +153,6 @@ fn setting((name, value): (&String, &OptionValue)) -> Result<(String, String), E
         return Err(refuse(name, "its value has a line break: remove it".into()));
     }
     Ok((bare, value))
-}
-
-fn text(options: &Options, name: &str) -> Result<Option<String>, EngineError> {
-    match options.get(name) {
-        None => Ok(None),
-        Some(OptionValue::Text(text)) => Ok(Some(text.clone())),
-        Some(other) => Err(refuse(name, format!("'{other}' is not text"))),
-    }
 }
 
 /// Reads and checks a request's options of the workload, but for `transaction`.

@@ -47,17 +47,17 @@ impl Fault {
             );
         }
         let mut lines = self.text.lines().map(str::trim).filter(|line| !line.is_empty());
-        let mut said = sentence(lines.next().unwrap_or("no message"));
+        let mut text = sentence(lines.next().unwrap_or("no message"));
         // What a block failed with comes after where it failed.
-        if let Some(inner) = lines.find(|line| line.starts_with("PLS-")).filter(|inner| !said.contains(inner))
+        if let Some(inner) = lines.find(|line| line.starts_with("PLS-")).filter(|inner| !text.contains(inner))
         {
-            said = format!("{said}: {inner}");
+            text = format!("{text}: {inner}");
         }
         let hint = ADVICE.lines().filter(|line| !line.starts_with('#')).find_map(|line| {
             let (numbers, hint) = line.split_once(' ')?;
             numbers.split(',').any(|number| number == self.code).then_some(hint)
         });
-        hint.map_or(said.clone(), |hint| format!("{said}; {hint}"))
+        hint.map_or(text.clone(), |hint| format!("{text}; {hint}"))
     }
 }
 

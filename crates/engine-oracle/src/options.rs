@@ -9,9 +9,9 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use threadwise_engine::EngineError;
 use threadwise_engine::servers::address::{decode, split_port};
-use threadwise_engine::workloads::options::{only, refuse, word};
+use threadwise_engine::workloads::options::{only, path, refuse, text, word};
 use threadwise_machine::given;
-use threadwise_study::{OptionValue, Options};
+use threadwise_study::Options;
 
 /// Environment variable with the password, unless a file is given.
 pub(crate) const VARIABLE: &str = "ORACLE_PASSWORD";
@@ -76,8 +76,8 @@ pub(crate) fn parse(options: &Options) -> Result<Target, EngineError> {
         }
         target.prefix = prefix.to_ascii_uppercase();
     }
-    target.password_file = file(options, "password_file")?;
-    target.python = file(options, "python")?;
+    target.password_file = path(options, "password_file")?;
+    target.python = path(options, "python")?;
     Ok(target)
 }
 
@@ -133,7 +133,7 @@ impl Target {
     /// The password: of the file if one is given.
     ///
     /// # Errors
-    /// There is none, or other users may read the file.
+    /// No password was given, or other users may read its file.
     pub(crate) fn password(&self) -> Result<Secret, EngineError> {
         let password = match &self.password_file {
             Some(path) => of_file(path)?,
@@ -169,28 +169,11 @@ fn of_file(path: &Path) -> Result<String, EngineError> {
     Ok(text.lines().next().unwrap_or_default().to_owned())
 }
 
-/// The absolute path of a file.
-fn file(options: &Options, name: &str) -> Result<Option<PathBuf>, EngineError> {
-    match text(options, name)?.map(PathBuf::from) {
-        Some(path) if !path.is_absolute() => {
-            Err(refuse(name, format!("'{}' is not an absolute path", path.display())))
-        }
-        path => Ok(path),
-    }
-}
-
-fn text(options: &Options, name: &str) -> Result<Option<String>, EngineError> {
-    match options.get(name) {
-        None => Ok(None),
-        Some(OptionValue::Text(text)) => Ok(Some(text.clone())),
-        Some(other) => Err(refuse(name, format!("'{other}' is not text"))),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use std::os::unix::fs::PermissionsExt;
+    use threadwise_study::OptionValue;
 
     const URL: &str = "oracle://bench@db.example:1521/APP";
 

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use threadwise_engine::EngineError;
+use threadwise_engine::workloads::options::{path, text};
 use threadwise_study::{OptionValue, Options};
 
 use crate::error::refuse;
@@ -101,21 +102,8 @@ fn managed(options: &Options) -> Result<Managed, EngineError> {
         Some("study") => true,
         Some(other) => return Err(refuse("restart", format!("'{other}' is not one of: run, study"))),
     };
-    found.bin = text(options, "bin")?.map(PathBuf::from);
-    if let Some(bin) = &found.bin
-        && !bin.is_absolute()
-    {
-        return Err(refuse("bin", format!("{} is not an absolute folder", bin.display())));
-    }
+    found.bin = path(options, "bin")?;
     Ok(found)
-}
-
-fn text(options: &Options, name: &str) -> Result<Option<String>, EngineError> {
-    match options.get(name) {
-        None => Ok(None),
-        Some(OptionValue::Text(text)) => Ok(Some(text.clone())),
-        Some(_) => Err(refuse(name, "it is not text")),
-    }
 }
 
 /// Settings that determine where the server is and who may reach it, which threadwise sets.

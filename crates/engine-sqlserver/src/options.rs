@@ -2,9 +2,9 @@
 
 use std::path::PathBuf;
 use threadwise_engine::EngineError;
-use threadwise_engine::workloads::options::{only, refuse, word};
+use threadwise_engine::workloads::options::{only, path, refuse, text, word};
+use threadwise_study::Options;
 use threadwise_study::engine::{AFFINITY, AFFINITY_KEEP, AFFINITY_SET};
-use threadwise_study::{OptionValue, Options};
 
 /// Threadwise's schema, unless the user gives another name.
 pub(crate) const SCHEMA: &str = "threadwise";
@@ -74,11 +74,11 @@ pub(crate) fn parse(options: &Options) -> Result<ServerOptions, EngineError> {
     }
     let words = ["verify", "trust", "off", "plain"];
     let tls = [Tls::Verify, Tls::Trust, Tls::Off, Tls::Plain][word(options, "tls", &words)?];
-    let tls_ca = file(options, "tls_ca")?;
+    let tls_ca = path(options, "tls_ca")?;
     if tls_ca.is_some() && tls != Tls::Verify {
         return Err(refuse("tls_ca", "without tls=verify no certificate is checked: leave it out".into()));
     }
-    let password_file = file(options, "password_file")?;
+    let password_file = path(options, "password_file")?;
     // Before a study `auto` is resolved to one of the others.
     let words = ["auto", AFFINITY_SET, AFFINITY_KEEP];
     let affinity = match word(options, AFFINITY, &words)? {
@@ -88,26 +88,10 @@ pub(crate) fn parse(options: &Options) -> Result<ServerOptions, EngineError> {
     Ok(ServerOptions { url, schema, tls, tls_ca, password_file, affinity })
 }
 
-/// The full path of a file.
-fn file(options: &Options, name: &str) -> Result<Option<PathBuf>, EngineError> {
-    let path = text(options, name)?.map(PathBuf::from);
-    match path.filter(|path| !path.is_absolute()) {
-        Some(path) => Err(refuse(name, format!("'{}' is not an absolute path", path.display()))),
-        None => Ok(text(options, name)?.map(PathBuf::from)),
-    }
-}
-
-fn text(options: &Options, name: &str) -> Result<Option<String>, EngineError> {
-    match options.get(name) {
-        None => Ok(None),
-        Some(OptionValue::Text(text)) => Ok(Some(text.clone())),
-        Some(other) => Err(refuse(name, format!("'{other}' is not text"))),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use threadwise_study::OptionValue;
 
     fn options(pairs: &[(&str, &str)]) -> Options {
         pairs.iter().map(|(name, value)| ((*name).into(), OptionValue::Text((*value).into()))).collect()

@@ -117,10 +117,10 @@ fn process(kind: &Kind, plan: Plan, report: &mut Report) -> Result<Plan, String>
     let mut child = started.map_err(failed)?;
     let stderr = child.stderr.take();
     let errors = std::thread::spawn(move || {
-        let mut said = String::new();
-        // What was read before an error is what it said.
-        let _ = stderr.map(|mut from| from.read_to_string(&mut said));
-        said
+        let mut message = String::new();
+        // What was read before an error is its message.
+        let _ = stderr.map(|mut from| from.read_to_string(&mut message));
+        message
     });
     let (mut begun, mut ended, mut since) = (None, false, Instant::now());
     for line in child.stdout.take().into_iter().flat_map(|from| BufReader::new(from).lines()) {
@@ -138,21 +138,21 @@ fn process(kind: &Kind, plan: Plan, report: &mut Report) -> Result<Plan, String>
         }
     }
     let status = child.wait().map_err(failed)?;
-    let said = errors.join().unwrap_or_default();
+    let message = errors.join().unwrap_or_default();
     let ran = since.elapsed();
     report.ran_s += ran.as_secs_f64();
     match (begun, ended) {
         (_, true) => Ok(Plan { from: plan.to, ..plan }),
-        (None, false) => Err(format!("it was not ready: {}", said.trim())),
+        (None, false) => Err(format!("it was not ready: {}", message.trim())),
         (Some(number), false) => {
-            report.add(number, &death(status, &said));
+            report.add(number, &death(status, &message));
             Ok(Plan { from: number + 1, time: plan.time.saturating_sub(ran), ..plan })
         }
     }
 }
 
-fn death(status: ExitStatus, said: &str) -> String {
-    let last = said.trim().lines().next().unwrap_or_default();
+fn death(status: ExitStatus, message: &str) -> String {
+    let last = message.trim().lines().next().unwrap_or_default();
     match status.signal() {
         Some(signal) => format!("killed by signal {signal}: {last}"),
         None => format!("{status}: {last}"),

@@ -130,9 +130,9 @@ mod tests {
         for (kind, word) in &WORDS {
             assert_eq!((kind.word(), &ComparisonKind::from(*word)), (*word, kind));
         }
-        let own = ComparisonKind::from("mine");
-        assert_eq!((own.word(), &own), ("mine", &ComparisonKind::Named("mine".to_owned())));
-        assert_eq!(serde_json::to_string(&own).unwrap(), "\"mine\"");
+        let named = ComparisonKind::from("mine");
+        assert_eq!((named.word(), &named), ("mine", &ComparisonKind::Named("mine".to_owned())));
+        assert_eq!(serde_json::to_string(&named).unwrap(), "\"mine\"");
         assert_eq!(serde_json::from_str::<ComparisonKind>("\"smt-off\"").unwrap(), ComparisonKind::SmtOff);
     }
 }

@@ -6,7 +6,7 @@ use threadwise_machine::text::one_line;
 use crate::product::Product;
 
 /// The number in a text such as `10.11.19-MariaDB-0+deb12u1` or `mariadbd  Ver 11.4.2-MariaDB for …`: 101119, 110402;
-/// 80404 for `8.4.4`. `None` if there is none.
+/// 80404 for `8.4.4`. `None` for a text without such a number.
 fn parse(text: &str) -> Option<u32> {
     // Old protocols put 5.5.5- before it.
     let text = text.replace("5.5.5-", "");

@@ -1,6 +1,7 @@
 //! Reading of workload options: each function gives the value, its default, or an error with what is allowed.
 
 use std::fmt::Display;
+use std::path::PathBuf;
 use threadwise_study::{OptionValue, Options, Workload};
 
 use crate::EngineError;
@@ -55,6 +56,31 @@ pub fn word(options: &Options, name: &str, words: &[&str]) -> Result<usize, Engi
         _ => None,
     };
     place.ok_or_else(|| refuse(name, format!("'{value}' is not one of: {}", words.join(", "))))
+}
+
+/// A text; `None` if the option is absent.
+///
+/// # Errors
+/// Another type.
+pub fn text(options: &Options, name: &str) -> Result<Option<String>, EngineError> {
+    match options.get(name) {
+        None => Ok(None),
+        Some(OptionValue::Text(text)) => Ok(Some(text.clone())),
+        Some(other) => Err(refuse(name, format!("'{other}' is not text"))),
+    }
+}
+
+/// The absolute path of a file or folder; `None` if the option is absent.
+///
+/// # Errors
+/// Another type, or a relative path.
+pub fn path(options: &Options, name: &str) -> Result<Option<PathBuf>, EngineError> {
+    match text(options, name)?.map(PathBuf::from) {
+        Some(path) if !path.is_absolute() => {
+            Err(refuse(name, format!("'{}' is not an absolute path", path.display())))
+        }
+        path => Ok(path),
+    }
 }
 
 /// Yes or no, `false` if the option is absent.

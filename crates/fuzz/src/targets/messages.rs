@@ -41,8 +41,8 @@ fn used(reply: Reply) -> Result<(), String> {
         }
         Reply::Server { points, cpus, .. } => {
             if let Some(cpus) = cpus.and_then(|wire| ServerCpus::try_from(wire).ok()) {
-                let mut said = cpus.who.iter().chain(&cpus.why_not);
-                said.try_for_each(|text| plain("a text about logical CPUs", text))?;
+                let mut texts = cpus.who.iter().chain(&cpus.why_not);
+                texts.try_for_each(|text| plain("a text about logical CPUs", text))?;
                 same(&ServerCpus::try_from(WireServerCpus::from(cpus.clone())), &cpus)?;
             }
             for point in points.into_iter().map(Point::from) {

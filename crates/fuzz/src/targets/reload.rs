@@ -92,11 +92,11 @@ impl States {
             |path: &PathBuf| fs::metadata(path).map(|found| format!("{} {}", found.dev(), found.ino()));
         let found = fs::metadata(&new)?;
         let time_ns = i128::from(found.mtime()) * 1_000_000_000 + i128::from(found.mtime_nsec());
-        let said = [inode(&old)?, inode(&new)?, found.len().to_string(), time_ns.to_string()];
+        let texts = [inode(&old)?, inode(&new)?, found.len().to_string(), time_ns.to_string()];
         if matches!(scene, Scene::Gone) {
             fs::remove_file(at("db"))?;
         }
-        Ok(said)
+        Ok(texts)
     }
 
     fn is_whole(&self, name: &str, wanted: &[u8]) -> bool {
@@ -122,9 +122,9 @@ impl States {
         let at = rest.windows(PART.len()).position(|window| window == PART).unwrap_or(rest.len());
         let (marker, state) = (&rest[..at], rest.get(at + PART.len()..).unwrap_or_default());
         let folder = self.space.path().join(".threadwise-reload-db");
-        let set = self.set(scene).and_then(|said| {
+        let set = self.set(scene).and_then(|texts| {
             let words: Vec<(&str, &str)> =
-                PLACEHOLDERS.into_iter().zip(said.iter().map(String::as_str)).collect();
+                PLACEHOLDERS.into_iter().zip(texts.iter().map(String::as_str)).collect();
             fs::write(folder.join("marker"), replaced(marker, &words))?;
             fs::write(folder.join("state"), replaced(state, &words))
         });

@@ -43,19 +43,25 @@ fn core(cpu: usize) -> String {
 /// # Errors
 /// The kernel refuses, or the mask reads differently.
 pub fn place(threads: &[u32], cpus: [usize; 2]) -> Result<(), String> {
-    for (&thread, cpu) in threads.iter().zip(cpus) {
-        let said =
-            |cause: &dyn std::fmt::Display| format!("cannot bind thread {thread} to CPU {cpu}: {cause}");
-        let number =
-            i32::try_from(thread).ok().and_then(Pid::from_raw).ok_or_else(|| said(&"no such thread"))?;
-        let mut wanted = CpuSet::new();
-        wanted.set(cpu);
-        sched_setaffinity(Some(number), &wanted).map_err(|cause| said(&cause))?;
-        if sched_getaffinity(Some(number)).map_err(|cause| said(&cause))? != wanted {
-            return Err(said(&"its mask reads differently"));
-        }
+    threads.iter().zip(cpus).try_for_each(|(&thread, cpu)| bind(thread, &[cpu]))
+}
+
+/// Binds a thread to these logical CPUs and reads the mask back.
+///
+/// # Errors
+/// The kernel refuses, or the mask reads differently.
+pub fn bind(thread: u32, cpus: &[usize]) -> Result<(), String> {
+    let failed =
+        |cause: &dyn std::fmt::Display| format!("cannot bind thread {thread} to CPUs {cpus:?}: {cause}");
+    let number =
+        i32::try_from(thread).ok().and_then(Pid::from_raw).ok_or_else(|| failed(&"no such thread"))?;
+    let mut wanted = CpuSet::new();
+    cpus.iter().for_each(|&cpu| wanted.set(cpu));
+    sched_setaffinity(Some(number), &wanted).map_err(|cause| failed(&cause))?;
+    match sched_getaffinity(Some(number)).map_err(|cause| failed(&cause))? == wanted {
+        true => Ok(()),
+        false => Err(failed(&"its mask reads differently")),
     }
-    Ok(())
 }
 
 /// Gives all threads of a process priority over all ordinary ones of the host, and its first one over the others;

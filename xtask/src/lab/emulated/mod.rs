@@ -136,7 +136,12 @@ fn watched(
     let (mut seen, mut moves, mut unreadable) = (Vec::new(), Vec::new(), 0);
     for phase in schedule::drawn(options.seed, Duration::from_secs(options.seconds)) {
         let began = start.elapsed();
-        host::place(threads, phase.places.map(|place| cpus[place]))?;
+        let places = phase.places.map(|place| cpus[place]);
+        host::place(threads, places)?;
+        // QEMU's first thread holds QEMU's lock at times. On another logical CPU than stacked threads it would let the one
+        // that runs sleep for the lock, and the other run meanwhile: both would be in one look by turns. On theirs it
+        // runs before both.
+        host::bind(running.process(), &places)?;
         let ended = start.elapsed();
         moves.push(Move { began, ended, is_stacked: phase.is_stacked() });
         let until = start + ended + phase.length;

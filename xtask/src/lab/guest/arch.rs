@@ -55,7 +55,7 @@ const LISTS: &str = "target/test-kernel/apt";
 /// The processor of this name.
 ///
 /// # Errors
-/// There is none.
+/// Another name.
 pub fn named<'de, D: Deserializer<'de>>(from: D) -> Result<&'static Arch, D::Error> {
     let name = String::deserialize(from)?;
     let found = [&X86_64, &AARCH64].into_iter().find(|arch| arch.name == name);
