@@ -7,11 +7,11 @@ use threadwise_machine::placement::{self, Service, resolve, resolve_service};
 use threadwise_machine::{Draw, Memory, Pin, Placement, Topology, memory};
 
 /// Cores and threads, of several packages, on a part of the machine.
-const SHAPE: &str = "(|||[1-3]s)[1-8]c[1-4]t(|||@[nplkd][0-2])";
+const SHAPE: &str = "(|||[1-3]s)[1-8]c[1-4]t(|||@([npkd]|llc)[0-2]|@efficient)";
 /// Other texts, beside the names of [`placement::NAMES`]: policies too.
 const OTHERS: &str = r"near|far|0-3,8|4,0-2|package:0\.core:1-3\.pu:0|node:0\.pu:1|l3:0\.core:0|local|remote|interleave|0|1|0-1,3";
-const COUNTED: &str = "(spread|packed|all-but):([1-9]|1[0-9]|20)";
-const WITHIN: &str = "(all|no-smt|half-cores)@[nplk][0-2]";
+const COUNTED: &str = "(spread|packed|packed-cores|all-but):([1-9]|1[0-9]|20)";
+const WITHIN: &str = "(all|no-smt|half-cores|one-cpu|one-core|same-core|same-l2|same-l3|cross-l3|cross-node)@(([npk]|llc)[0-2]|performance|efficient)";
 
 /// The target.
 pub fn make() -> Result<Target, String> {

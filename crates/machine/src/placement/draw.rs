@@ -5,12 +5,17 @@
 //! siblings; only equals are permuted. And first positions are balanced over blocks as in a Latin square
 //! (Montgomery, *Design and Analysis of Experiments*, ch. 4): one base permutation a study, rotated by the block
 //! number; the other positions are shuffled in every block.
+//!
+//! Inside a package the order takes NUMA nodes, last-level caches and L2 caches in turn before it takes a second core of
+//! any, so that the first N cores are always as far apart as N cores can be: what they share does not change from block
+//! to block.
 
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
 
-use super::Draw;
+use super::locality::CoreGroups;
+use super::{Draw, Level};
 use crate::Topology;
 
 /// Source of one block's randomness.
@@ -61,12 +66,13 @@ fn arrange(topology: &Topology, mut turn: Option<Turn>) -> Draw {
     let all: Vec<u32> = (0..topology.cores.len() as u32).collect();
     let packages = packages(topology);
     let mut draw = Draw { siblings: vec![Vec::new(); all.len()], ..Draw::default() };
+    let groups = CoreGroups::of(topology);
     let mut by_package: Vec<(u32, Vec<u32>)> = Vec::new();
     for peers in classes(packages, |&package| std::cmp::Reverse(capability(topology, package))) {
         let order = permute(peers.clone(), 1, &mut turn);
         for package in peers {
             let cores = all.iter().copied().filter(|&core| package_of(topology, core) == package).collect();
-            let order = permute_cores(topology, cores, order.len(), &mut turn, &mut draw.siblings);
+            let order = permute_cores(topology, &groups, cores, order.len(), &mut turn, &mut draw.siblings);
             by_package.push((package, order));
         }
         draw.packages.extend(order);
@@ -78,6 +84,7 @@ fn arrange(topology: &Topology, mut turn: Option<Turn>) -> Draw {
 /// The cores of one package in order; stores the order of their siblings.
 fn permute_cores(
     topology: &Topology,
+    groups: &CoreGroups,
     cores: Vec<u32>,
     package_peers: usize,
     turn: &mut Option<Turn>,
@@ -88,13 +95,58 @@ fn permute_cores(
     let mut order = Vec::with_capacity(cores.len());
     for peers in classes(cores, rank) {
         // The class's first core recurs after this many blocks.
-        let core_period = package_peers * peers.len();
+        let core_period = package_peers * firsts(&peers, &TURNS, groups);
         for &core in &peers {
             siblings[core as usize] = permute(core_of(core).cpus.iter().collect(), core_period, turn);
         }
-        order.extend(permute(peers, package_peers, turn));
+        order.extend(in_turn(peers, &TURNS, groups, package_peers, turn));
     }
     order
+}
+
+/// The groups of a package that an order takes in turn.
+const TURNS: [Level; 3] = [Level::Node, Level::Llc, Level::L2];
+
+/// The cores of each group of a level, the groups with most cores first: these serve more treatments.
+fn split(cores: Vec<u32>, level: Level, groups: &CoreGroups) -> Vec<Vec<Vec<u32>>> {
+    let mut by_group: Vec<Vec<u32>> = classes(cores, |&core| groups.group(level, core));
+    by_group.sort_by_key(|cores| std::cmp::Reverse(cores.len()));
+    by_group.chunk_by(|one, other| one.len() == other.len()).map(<[Vec<u32>]>::to_vec).collect()
+}
+
+/// How many cores of equals can be the first.
+fn firsts(cores: &[u32], levels: &[Level], groups: &CoreGroups) -> usize {
+    let Some((level, inner)) = levels.split_first() else { return cores.len() };
+    let alike = split(cores.to_vec(), *level, groups);
+    let first = alike.first().and_then(|alike| Some(alike.len() * firsts(alike.first()?, inner, groups)));
+    first.unwrap_or(1)
+}
+
+/// Equal cores in an order that takes the groups of each level in turn.
+fn in_turn(
+    cores: Vec<u32>,
+    levels: &[Level],
+    groups: &CoreGroups,
+    outer: usize,
+    turn: &mut Option<Turn>,
+) -> Vec<u32> {
+    let Some((level, inner)) = levels.split_first() else { return permute(cores, outer, turn) };
+    let mut columns: Vec<Vec<u32>> = Vec::new();
+    for alike in split(cores, *level, groups) {
+        let places = permute((0..alike.len() as u32).collect(), outer, turn);
+        let mut inside: Vec<Vec<u32>> = Vec::new();
+        for cores in alike {
+            inside.push(in_turn(cores, inner, groups, outer * places.len(), turn));
+        }
+        columns.extend(places.into_iter().map(|at| std::mem::take(&mut inside[at as usize])));
+    }
+    by_turns(&columns)
+}
+
+/// The first of every column, then the second of every one, and so on.
+fn by_turns(columns: &[Vec<u32>]) -> Vec<u32> {
+    let rows = columns.iter().map(Vec::len).max().unwrap_or(0);
+    (0..rows).flat_map(|row| columns.iter().filter_map(move |column| column.get(row).copied())).collect()
 }
 
 /// Allowed logical CPUs of each kind on a package, with its cores' counts, most first: packages
@@ -163,8 +215,7 @@ fn interleave(topology: &Topology, packages: &[u32], by_package: &[(u32, Vec<u32
                 cores.iter().copied().filter(|&core| topology.cores[core as usize].kind == kind).collect()
             })
             .collect();
-        let rows = columns.iter().map(Vec::len).max().unwrap_or(0);
-        flat.extend((0..rows).flat_map(|row| columns.iter().filter_map(move |column| column.get(row))));
+        flat.extend(by_turns(&columns));
     }
     flat
 }

@@ -5,8 +5,9 @@
 //! block share it. The published insert measurement compared parts of one package of six cores: 3c2t, 6c1t, 6c2t.
 
 use super::draw::package_of;
-use super::view::{Machine, absent_group, plural};
-use super::{Draw, Level, Placement};
+use super::locality::packed;
+use super::view::{Machine, PartCore, absent_group};
+use super::{KIND_WORDS, Level, Within};
 use crate::{CpuSet, Topology};
 
 /// The share of a part of the machine that a placement takes.
@@ -16,7 +17,7 @@ pub enum Fill {
     All,
     /// First sibling of every allowed core.
     NoSmt,
-    /// All siblings of half of the cores that have siblings, rounded down, one package after the other.
+    /// All siblings of half of the cores that have siblings, rounded down, as `packed` takes them.
     HalfCores,
     /// First sibling of every allowed core but one, which stays free for service threads; a single core is taken.
     ButOneCore,
@@ -31,12 +32,9 @@ pub enum Part {
     Package,
     /// One NUMA node: the first in the draw among those with the most cores and logical CPUs.
     Node,
-    /// This group (`@p0`, `@n1`, `@l0`, `@k0`).
-    Group(Level, u32),
+    /// This group (`@p0`, `@n1`, `@llc0`, `@efficient`).
+    Of(Within),
 }
-
-/// A core and the logical CPUs of it that belong to the part, in the draw's order.
-type PartCore = (u32, Vec<u32>);
 
 /// The logical CPUs of a part, in the order in which sessions take them.
 ///
@@ -48,23 +46,22 @@ pub(super) fn logical_cpus(fill: Fill, part: Part, machine: &Machine) -> Result<
         Fill::All => Ok(spread(&cores)),
         Fill::NoSmt => Ok(firsts(&cores)),
         Fill::ButOneCore => Ok(firsts(if cores.len() > 1 { &cores[..cores.len() - 1] } else { &cores })),
-        Fill::HalfCores => half(&cores, machine),
+        Fill::HalfCores => half(cores, machine),
     }
 }
 
-/// Every core with its usable logical CPUs, in the draw's order.
-fn every_core(machine: &Machine) -> Vec<PartCore> {
-    let siblings = |&core: &u32| (core, machine.draw.siblings[core as usize].clone());
-    machine.draw.cores.iter().map(siblings).collect()
-}
-
-fn cores(part: Part, machine: &Machine) -> Result<Vec<PartCore>, String> {
-    let all = every_core(machine);
+/// The cores of a part, in the draw's order.
+///
+/// # Errors
+/// What the machine lacks.
+pub(super) fn cores(part: Part, machine: &Machine) -> Result<Vec<PartCore>, String> {
+    let all = machine.cores();
     let inside = |cpus: &CpuSet| -> Vec<PartCore> {
-        let keep = |(core, siblings): &PartCore| {
-            (*core, siblings.iter().copied().filter(|&cpu| cpus.contains(cpu)).collect::<Vec<u32>>())
+        let keep = |one: &PartCore| PartCore {
+            core: one.core,
+            cpus: one.cpus.iter().copied().filter(|&cpu| cpus.contains(cpu)).collect(),
         };
-        all.iter().map(keep).filter(|(_, siblings)| !siblings.is_empty()).collect()
+        all.iter().map(keep).filter(|one| !one.cpus.is_empty()).collect()
     };
     Ok(match part {
         Part::Machine => all,
@@ -73,12 +70,13 @@ fn cores(part: Part, machine: &Machine) -> Result<Vec<PartCore>, String> {
             nodes if nodes.is_empty() => all,
             nodes => {
                 let first = |cpus: &&CpuSet| {
-                    all.iter().position(|(_, siblings)| siblings.iter().any(|&cpu| cpus.contains(cpu)))
+                    all.iter().position(|one| one.cpus.iter().any(|&cpu| cpus.contains(cpu)))
                 };
                 nodes.into_iter().min_by_key(first).map(inside).unwrap_or_default()
             }
         },
-        Part::Group(level, index) => {
+        Part::Of(within) => {
+            let (level, index) = numbered(within, machine.topology)?;
             if let Some(absent) = absent_group(level, index, machine.topology) {
                 return Err(absent);
             }
@@ -92,10 +90,33 @@ fn cores(part: Part, machine: &Machine) -> Result<Vec<PartCore>, String> {
     })
 }
 
+/// A restriction's level and number on this machine.
+///
+/// # Errors
+/// It has no cores of the kind.
+pub(super) fn numbered(within: Within, topology: &Topology) -> Result<(Level, u32), String> {
+    let word = match within {
+        Within::Group(level, index) => return Ok((level, index)),
+        Within::Kind(word) => word,
+    };
+    let (word, name) = KIND_WORDS[word];
+    let kinds = &topology.kinds;
+    match kinds.iter().position(|kind| kind.name == name) {
+        Some(at) if kinds.len() > 1 => Ok((Level::Kind, at as u32)),
+        _ if kinds.len() < 2 => {
+            Err(format!("its allowed cores are of one kind, and '{word}' names one of several"))
+        }
+        _ => {
+            let there: Vec<&str> = kinds.iter().map(|kind| kind.name.as_str()).collect();
+            Err(format!("it has no {name}; its kinds of cores are {}", there.join(", ")))
+        }
+    }
+}
+
 /// The cores of a package, none if it does not exist; a machine that declares no packages counts as one.
 fn on_package(package: Option<u32>, machine: &Machine) -> Vec<PartCore> {
-    let is_there = |&(core, _): &PartCore| Some(package_of(machine.topology, core)) == package;
-    every_core(machine).into_iter().filter(is_there).collect()
+    let is_there = |one: &PartCore| Some(package_of(machine.topology, one.core)) == package;
+    machine.cores().into_iter().filter(is_there).collect()
 }
 
 /// All logical CPUs of a group, including those that are not allowed.
@@ -109,13 +130,13 @@ fn group(level: Level, index: u32, machine: &Machine) -> CpuSet {
         Level::Node => topology.numa_nodes.get(at).map(|node| &node.cpus),
         Level::Llc => topology.llc_domains.get(at).map(|group| &group.cpus),
         Level::Kind => topology.kinds.get(at).map(|kind| &kind.cpus),
-        Level::Core | Level::Pu => None,
+        Level::L2 | Level::Core | Level::Pu => None,
     };
     found.cloned().unwrap_or_default()
 }
 
 /// The NUMA nodes with the most allowed cores and, among these, logical CPUs; none if the machine declares none.
-fn nodes_that_can(topology: &Topology) -> Vec<&CpuSet> {
+pub(super) fn nodes_that_can(topology: &Topology) -> Vec<&CpuSet> {
     let size = |cpus: &&CpuSet| node_size(cpus, topology);
     let sets = || topology.numa_nodes.iter().map(|node| &node.cpus);
     let most = sets().map(|cpus| size(&cpus)).max().unwrap_or_default();
@@ -123,35 +144,30 @@ fn nodes_that_can(topology: &Topology) -> Vec<&CpuSet> {
 }
 
 /// Allowed cores and logical CPUs of a node.
-fn node_size(cpus: &CpuSet, topology: &Topology) -> (usize, usize) {
+pub(super) fn node_size(cpus: &CpuSet, topology: &Topology) -> (usize, usize) {
     let inside =
         topology.cores.iter().map(|core| core.cpus.intersection(cpus).len()).filter(|&count| count > 0);
     inside.fold((0, 0), |(cores, logical), count| (cores + 1, logical + count))
 }
 
 /// Cores first, in the given order; the next siblings only after every core has one.
-fn spread(cores: &[PartCore]) -> Vec<u32> {
-    let threads = cores.iter().map(|(_, siblings)| siblings.len()).max().unwrap_or(0);
-    let at = |thread: usize| cores.iter().filter_map(move |(_, siblings)| siblings.get(thread).copied());
+pub(super) fn spread(cores: &[PartCore]) -> Vec<u32> {
+    let threads = cores.iter().map(|one| one.cpus.len()).max().unwrap_or(0);
+    let at = |thread: usize| cores.iter().filter_map(move |one| one.cpus.get(thread).copied());
     (0..threads).flat_map(at).collect()
 }
 
 fn firsts(cores: &[PartCore]) -> Vec<u32> {
-    cores.iter().filter_map(|(_, siblings)| siblings.first().copied()).collect()
+    cores.iter().filter_map(|one| one.cpus.first().copied()).collect()
 }
 
 /// As many sessions as one thread of every core gives, two on each of half of the cores: published as 3c2t and 6c1t.
-fn half(cores: &[PartCore], machine: &Machine) -> Result<Vec<u32>, String> {
-    let place = |core: u32| {
-        let package = package_of(machine.topology, core);
-        machine.draw.packages.iter().position(|&other| other == package)
-    };
-    let mut doubled: Vec<&PartCore> = cores.iter().filter(|(_, siblings)| siblings.len() > 1).collect();
-    // A stable sort: package after package, each in the draw's order.
-    doubled.sort_by_key(|(core, _)| place(*core));
-    match doubled.len() / 2 {
-        0 => Err(format!("it needs 2 cores with allowed SMT siblings; this machine has {}", doubled.len())),
-        half => Ok(doubled[..half].iter().flat_map(|(_, siblings)| siblings.iter().copied()).collect()),
+fn half(mut cores: Vec<PartCore>, machine: &Machine) -> Result<Vec<u32>, String> {
+    cores.retain(|one| one.cpus.len() > 1);
+    packed(&mut cores, machine);
+    match cores.len() / 2 {
+        0 => Err(format!("it needs 2 cores with allowed SMT siblings; this machine has {}", cores.len())),
+        half => Ok(cores[..half].iter().flat_map(|one| one.cpus.iter().copied()).collect()),
     }
 }
 
@@ -161,7 +177,7 @@ fn half(cores: &[PartCore], machine: &Machine) -> Result<Vec<u32>, String> {
 /// # Errors
 /// No logical CPU would be left.
 pub(super) fn all_but(free: u32, machine: &Machine) -> Result<Vec<u32>, String> {
-    let mut cores = every_core(machine);
+    let mut cores = machine.cores();
     let there = spread(&cores).len();
     let mut left = free as usize;
     if left >= there {
@@ -169,69 +185,16 @@ pub(super) fn all_but(free: u32, machine: &Machine) -> Result<Vec<u32>, String> 
             "it leaves {free} logical CPUs free, and {there} are allowed: none is left to use"
         ));
     }
-    for (_, siblings) in cores.iter_mut().rev() {
+    for PartCore { cpus: siblings, .. } in cores.iter_mut().rev() {
         if siblings.len() <= left {
             left -= siblings.len();
             siblings.clear();
         }
     }
-    for (_, siblings) in cores.iter_mut().rev() {
+    for PartCore { cpus: siblings, .. } in cores.iter_mut().rev() {
         let kept = siblings.len().saturating_sub(left);
         left -= siblings.len() - kept;
         siblings.truncate(kept);
     }
     Ok(spread(&cores))
-}
-
-/// A note on a placement on this machine: which package or node is taken if they are not alike, and how many logical
-/// CPUs stay free, and which. `None` if there is nothing to note.
-pub fn remark(placement: &Placement, topology: &Topology) -> Option<String> {
-    use super::Expression::{AllBut, Fill as Filled};
-    match placement.expression {
-        Filled(_, Part::Package) => unlike_packages(topology),
-        Filled(_, Part::Node) => unlike_nodes(topology),
-        AllBut(1) => Some("1 logical CPU stays free; every block draws which".to_owned()),
-        AllBut(free) => Some(format!(
-            "{free} logical CPUs stay free, whole cores where they fit; every block draws which"
-        )),
-        _ => None,
-    }
-}
-
-/// Which packages a block may draw first, if not every one may.
-fn unlike_packages(topology: &Topology) -> Option<String> {
-    let packages = Draw::identity(topology).packages;
-    let alike = super::draw::first_packages(topology);
-    let count = |package: u32| {
-        let inside = topology.cores.iter().filter(|core| core.package.unwrap_or(0) == package);
-        inside.map(|core| core.cpus.len()).sum::<usize>()
-    };
-    (alike.len() < packages.len()).then(|| taken("package", &packages, &alike, count))
-}
-
-/// The same for NUMA nodes.
-fn unlike_nodes(topology: &Topology) -> Option<String> {
-    let sets: Vec<(u32, &CpuSet)> =
-        (0_u32..).zip(topology.numa_nodes.iter().map(|node| &node.cpus)).collect();
-    let best = nodes_that_can(topology);
-    let has_cpus = |(_, cpus): &&(u32, &CpuSet)| node_size(cpus, topology) != (0, 0);
-    let all: Vec<u32> = sets.iter().filter(has_cpus).map(|(index, _)| *index).collect();
-    let alike: Vec<u32> =
-        sets.iter().filter(|(_, cpus)| best.contains(cpus)).map(|(index, _)| *index).collect();
-    let count = |node: u32| node_size(sets[node as usize].1, topology).1;
-    (alike.len() < all.len()).then(|| taken("NUMA node", &all, &alike, count))
-}
-
-fn taken(noun: &str, all: &[u32], alike: &[u32], count: impl Fn(u32) -> usize) -> String {
-    let mut all = all.to_vec();
-    all.sort_unstable();
-    let sizes: Vec<String> = all.iter().map(|&one| count(one).to_string()).collect();
-    let chosen: Vec<String> = alike.iter().map(ToString::to_string).collect();
-    let which = if alike.len() == 1 { "every block takes" } else { "a block takes one of" };
-    format!(
-        "{} have {} allowed logical CPUs and are not alike; {which} {noun} {}",
-        plural(all.len(), noun),
-        sizes.join(", "),
-        chosen.join(", ")
-    )
 }

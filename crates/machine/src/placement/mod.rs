@@ -6,15 +6,19 @@
 
 mod draw;
 mod fill;
+mod locality;
 pub(crate) mod parse;
 mod paths;
+mod remark;
 mod resolve;
 mod service;
 mod view;
 
 use crate::CpuSet;
 
-pub use fill::{Fill, Part, remark};
+pub use fill::{Fill, Part};
+pub use locality::Locality;
+pub use remark::remark;
 pub use resolve::resolve;
 pub use service::{Service, resolve_service};
 
@@ -32,16 +36,14 @@ pub struct Placement {
 pub enum Expression {
     /// Sum of shapes: `3c1t+1c2t`, `2s8c2t`, `6c1t@n0`.
     Shapes(Vec<Shape>),
-    /// A name of one or two logical CPUs.
-    Named(Name),
+    /// A name of one core or of two logical CPUs, and where: `same-l3`, `one-core@efficient`.
+    Named(Name, Option<Within>),
     /// A whole part of the machine, or half of it: `all`, `package-no-smt`, `half-cores@p0`.
     Fill(Fill, Part),
     /// Every allowed logical CPU but `n` (`all-but:N`).
     AllBut(u32),
-    /// The first `n` logical CPUs, cores first over all packages (`spread:N`).
-    Spread(u32),
-    /// The first `n` logical CPUs, siblings first, one package after the other (`packed:N`).
-    Packed(u32),
+    /// The first `n` logical CPUs in an order: `spread:N`, `packed:N`, `packed-cores:N`.
+    First(Order, u32),
     /// A list in the order given: `0-3,8`.
     List(Vec<u32>),
     /// hwloc path: `package:0.core:1-3.pu:0`, level and index list outermost first.
@@ -58,26 +60,74 @@ pub struct Shape {
     /// Logical CPUs on each core.
     pub threads: u32,
     /// Restriction, if any.
-    pub within: Option<(Level, u32)>,
+    pub within: Option<Within>,
 }
 
-/// Names of one or two logical CPUs.
+/// One group of the machine that a restriction names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Within {
+    /// `@p0`, `@n1`, `@llc2`, `@k1`: its number, as `threadwise topology` shows it.
+    Group(Level, u32),
+    /// `@performance`, `@efficient`: cores of a kind, by the word of [`KIND_WORDS`] at this index.
+    Kind(usize),
+}
+
+/// Words for kinds of cores after `@`, and the name of the kind in [`crate::topology::CoreKind`].
+pub const KIND_WORDS: [(&str, &str); 4] =
+    [("performance", "P-core"), ("middle", "M-core"), ("efficient", "E-core"), ("low-power", "LP-E-core")];
+
+/// The order in which logical CPUs are taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Order {
+    /// As far apart as possible: packages, NUMA nodes, L3s and L2s in turn, then their cores, then siblings.
+    Spread,
+    /// As close as possible: a core is filled, then its L2, L3, node and package, before the next.
+    Packed,
+    /// The same with one logical CPU a core; siblings only after every core has one.
+    PackedCores,
+}
+
+impl Order {
+    /// Every order and its word.
+    pub const ALL: [(Self, &str); 3] =
+        [(Self::Spread, "spread"), (Self::Packed, "packed"), (Self::PackedCores, "packed-cores")];
+}
+
+/// Names of one core, and of two logical CPUs by what they share: on two cores, one logical CPU on each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Name {
     /// 1 logical CPU.
     OneCpu,
+    /// All siblings of one core.
+    OneCore,
     /// 2 siblings of one core.
     SameCore,
-    /// 2 cores of one package, one logical CPU on each.
+    /// 2 cores that share an L2 cache.
+    SameL2,
+    /// 2 cores that share a last-level cache.
+    SameL3,
+    /// 2 cores of one NUMA node in two last-level caches.
+    CrossL3,
+    /// 2 cores of one NUMA node, in two last-level caches where it has several.
+    SameNode,
+    /// 2 cores of one package in two NUMA nodes.
+    CrossNode,
+    /// 2 cores of one package, in two last-level caches where it has several; in one NUMA node where that is possible.
     SamePackage,
     /// 1 core on each of 2 packages.
     CrossPackage,
 }
 
 /// All names without a number or a restriction, from few logical CPUs to many.
-pub const NAMES: [&str; 14] = [
+pub const NAMES: [&str; 20] = [
     "one-cpu",
+    "one-core",
     "same-core",
+    "same-l2",
+    "same-l3",
+    "cross-l3",
+    "same-node",
+    "cross-node",
     "same-package",
     "cross-package",
     "all",
@@ -99,8 +149,10 @@ pub enum Level {
     Package,
     /// NUMA node (`@n`, `numanode:`).
     Node,
-    /// LLC domain (`@l`, `l3:`).
+    /// LLC domain (`@llc`, `l3:`).
     Llc,
+    /// L2 cache (`l2:`, paths only).
+    L2,
     /// Core kind (`@k`).
     Kind,
     /// Core (`core:`, paths only).
@@ -116,6 +168,7 @@ impl Level {
             Self::Package => "package",
             Self::Node => "NUMA node",
             Self::Llc => "LLC domain",
+            Self::L2 => "L2 cache",
             Self::Kind => "core kind",
             Self::Core => "core",
             Self::Pu => "logical CPU",

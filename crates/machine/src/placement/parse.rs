@@ -3,16 +3,24 @@
 use std::fmt;
 use std::str::FromStr;
 
-use super::{Expression, Fill, Level, Name, Part, Placement, PlacementError, Shape};
+use super::{
+    Expression, Fill, KIND_WORDS, Level, Name, Order, Part, Placement, PlacementError, Shape, Within,
+};
 use crate::CpuSet;
 use crate::cpuset::MAX_CPUS;
 
 /// The names of the grammar and what they mean.
-const NAMES: [(&str, Expression); 14] = [
-    ("one-cpu", Expression::Named(Name::OneCpu)),
-    ("same-core", Expression::Named(Name::SameCore)),
-    ("same-package", Expression::Named(Name::SamePackage)),
-    ("cross-package", Expression::Named(Name::CrossPackage)),
+const NAMES: [(&str, Expression); 20] = [
+    ("one-cpu", Expression::Named(Name::OneCpu, None)),
+    ("one-core", Expression::Named(Name::OneCore, None)),
+    ("same-core", Expression::Named(Name::SameCore, None)),
+    ("same-l2", Expression::Named(Name::SameL2, None)),
+    ("same-l3", Expression::Named(Name::SameL3, None)),
+    ("cross-l3", Expression::Named(Name::CrossL3, None)),
+    ("same-node", Expression::Named(Name::SameNode, None)),
+    ("cross-node", Expression::Named(Name::CrossNode, None)),
+    ("same-package", Expression::Named(Name::SamePackage, None)),
+    ("cross-package", Expression::Named(Name::CrossPackage, None)),
     ("all", Expression::Fill(Fill::All, Part::Machine)),
     ("no-smt", Expression::Fill(Fill::NoSmt, Part::Machine)),
     ("half-cores", Expression::Fill(Fill::HalfCores, Part::Machine)),
@@ -25,20 +33,21 @@ const NAMES: [(&str, Expression); 14] = [
     ("node-half-cores", Expression::Fill(Fill::HalfCores, Part::Node)),
 ];
 
-/// The meaning of a name with the number after it.
-type Counted = fn(u32) -> Expression;
+/// The name that leaves as many logical CPUs free as the number after it says.
+const ALL_BUT: &str = "all-but:";
 
-/// Names with a number after a colon.
-const COUNTED: [(&str, Counted); 3] =
-    [("spread:", Expression::Spread), ("packed:", Expression::Packed), ("all-but:", Expression::AllBut)];
+/// Letters of groups after `@`.
+const GROUPS: [(Level, &str); 4] =
+    [(Level::Llc, "llc"), (Level::Node, "n"), (Level::Package, "p"), (Level::Kind, "k")];
 
 /// Level names in a path; hwloc's own come first.
-const PATH_LEVELS: [(&str, Level); 7] = [
+const PATH_LEVELS: [(&str, Level); 8] = [
     ("package", Level::Package),
     ("socket", Level::Package),
     ("numanode", Level::Node),
     ("l3", Level::Llc),
     ("llc", Level::Llc),
+    ("l2", Level::L2),
     ("core", Level::Core),
     ("pu", Level::Pu),
 ];
@@ -70,10 +79,8 @@ fn parse(text: &str) -> Result<Expression, String> {
     if let Some((_, meaning)) = NAMES.iter().find(|(word, _)| *word == text) {
         return Ok(meaning.clone());
     }
-    for (word, meaning) in COUNTED {
-        if let Some(count) = text.strip_prefix(word) {
-            return Ok(meaning(positive(count, &format!("the number of logical CPUs after '{word}'"))?));
-        }
+    if let Some(expression) = counted(text)? {
+        return Ok(expression);
     }
     if text.contains(|c: char| !c.is_ascii_digit() && !matches!(c, ',' | '-' | ':' | ' ')) {
         return if text.starts_with(|c: char| c.is_ascii_digit()) {
@@ -89,20 +96,37 @@ fn parse(text: &str) -> Result<Expression, String> {
     indices(text, "logical CPU").map(Expression::List)
 }
 
-fn no_such_name() -> String {
-    let names: Vec<&str> = NAMES.iter().map(|(word, _)| *word).collect();
-    format!("no such name; names are {}, all-but:N, spread:N, packed:N", names.join(", "))
+/// `spread:4`: a name with a number of logical CPUs after it.
+fn counted(text: &str) -> Result<Option<Expression>, String> {
+    let number =
+        |word: &str, count: &str| positive(count, &format!("the number of logical CPUs after '{word}'"));
+    if let Some(count) = text.strip_prefix(ALL_BUT) {
+        return number(ALL_BUT, count).map(|free| Some(Expression::AllBut(free)));
+    }
+    let of_order = |(order, word): (Order, &'static str)| {
+        let count = text.strip_prefix(word)?.strip_prefix(':')?;
+        Some(number(&format!("{word}:"), count).map(|count| Expression::First(order, count)))
+    };
+    Order::ALL.into_iter().find_map(of_order).transpose()
 }
 
-/// `all@p0`: a name of the whole machine, restricted to one group.
+fn no_such_name() -> String {
+    let names: Vec<&str> = NAMES.iter().map(|(word, _)| *word).collect();
+    let orders: Vec<String> = Order::ALL.iter().map(|(_, word)| format!("{word}:N")).collect();
+    format!("no such name; names are {}, {ALL_BUT}N, {}", names.join(", "), orders.join(", "))
+}
+
+/// `all@p0`, `same-core@efficient`: a name, restricted to one group.
 fn restricted(word: &str, restriction: &str, text: &str) -> Result<Expression, String> {
     let named = NAMES.iter().find(|(name, _)| *name == word).map(|(_, meaning)| meaning);
     match named {
         Some(Expression::Fill(fill, Part::Machine)) => {
-            let (level, index) = within(restriction, text)?;
-            Ok(Expression::Fill(*fill, Part::Group(level, index)))
+            Ok(Expression::Fill(*fill, Part::Of(within(restriction, text)?)))
         }
-        Some(_) => Err(format!("'{word}' takes no '@'; all, no-smt and half-cores do, and shapes")),
+        Some(Expression::Named(name, _)) => Ok(Expression::Named(*name, Some(within(restriction, text)?))),
+        Some(_) => Err(format!(
+            "'{word}' takes no '@'; all, no-smt, half-cores and the names of pairs do, and shapes"
+        )),
         None => Err(no_such_name()),
     }
 }
@@ -134,20 +158,24 @@ fn shape(term: &str) -> Result<Shape, String> {
     })
 }
 
-fn within(restriction: &str, term: &str) -> Result<(Level, u32), String> {
-    let mut characters = restriction.chars();
-    let level = match characters.next() {
-        Some('n') => Level::Node,
-        Some('p') => Level::Package,
-        Some('l') => Level::Llc,
-        Some('k') => Level::Kind,
-        _ => {
+fn within(restriction: &str, term: &str) -> Result<Within, String> {
+    if let Some(kind) = KIND_WORDS.iter().position(|(word, _)| *word == restriction) {
+        return Ok(Within::Kind(kind));
+    }
+    let found = GROUPS.iter().find_map(|(level, letter)| Some((level, restriction.strip_prefix(letter)?)));
+    let Some((level, digits)) = found else {
+        if let Some(number) = restriction.strip_prefix('l').filter(|rest| rest.parse::<u32>().is_ok()) {
             return Err(format!(
-                "'@{restriction}' in '{term}' is not one of @nN (NUMA node), @pN (package), @lN (LLC domain), @kN (core kind)"
+                "'@l{number}' in '{term}' may be an L2 or an L3; '@llc{number}' is last-level cache {number}"
             ));
         }
+        let kinds = KIND_WORDS.map(|(word, _)| format!("@{word}")).join(", ");
+        return Err(format!(
+            "'@{restriction}' in '{term}' is not one of @nN (NUMA node), @pN (package), @llcN (LLC domain), @kN (core kind), {kinds}"
+        ));
     };
-    Ok((level, number(characters.as_str(), &format!("the number after '@' in '{term}'"))?))
+    let what = format!("the number after '@' in '{term}'");
+    Ok(Within::Group(*level, number(digits, &what)?))
 }
 
 /// `package:0.core:1-3.pu:0`, outermost level first.
@@ -157,7 +185,9 @@ fn path(text: &str) -> Result<Vec<(Level, Vec<u32>)>, String> {
         let (word, list) =
             part.split_once(':').ok_or_else(|| format!("'{part}' is not of the form LEVEL:INDEX"))?;
         let Some((_, level)) = PATH_LEVELS.iter().find(|(name, _)| *name == word) else {
-            return Err(format!("there is no level '{word}'; levels are package, numanode, l3, core, pu"));
+            return Err(format!(
+                "there is no level '{word}'; levels are package, numanode, l3, l2, core, pu"
+            ));
         };
         if levels.iter().any(|(earlier, _)| earlier == level) {
             return Err(format!("level '{word}' appears twice"));
@@ -174,8 +204,9 @@ fn path(text: &str) -> Result<Vec<(Level, Vec<u32>)>, String> {
 fn depth(level: Level) -> u32 {
     match level {
         Level::Package | Level::Node | Level::Llc | Level::Kind => 0,
-        Level::Core => 1,
-        Level::Pu => 2,
+        Level::L2 => 1,
+        Level::Core => 2,
+        Level::Pu => 3,
     }
 }
 
@@ -230,12 +261,19 @@ impl fmt::Display for Shape {
             write!(f, "{}s", self.packages)?;
         }
         write!(f, "{}c{}t", self.cores, self.threads)?;
-        match self.within {
-            Some((Level::Node, index)) => write!(f, "@n{index}"),
-            Some((Level::Package, index)) => write!(f, "@p{index}"),
-            Some((Level::Llc, index)) => write!(f, "@l{index}"),
-            Some((Level::Kind, index)) => write!(f, "@k{index}"),
-            Some((Level::Core | Level::Pu, _)) | None => Ok(()),
+        self.within.map_or(Ok(()), |within| write!(f, "{within}"))
+    }
+}
+
+/// As the user writes it: `@n0`, `@efficient`.
+impl fmt::Display for Within {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Kind(kind) => write!(f, "@{}", KIND_WORDS[*kind].0),
+            Self::Group(level, index) => {
+                let letter = GROUPS.iter().find(|(other, _)| other == level).map_or("", |(_, letter)| letter);
+                write!(f, "@{letter}{index}")
+            }
         }
     }
 }
@@ -249,6 +287,7 @@ mod tests {
     }
 
     fn shape_of(packages: u32, cores: u32, threads: u32, within: Option<(Level, u32)>) -> Shape {
+        let within = within.map(|(level, index)| Within::Group(level, index));
         Shape { packages, cores, threads, within }
     }
 
@@ -263,24 +302,27 @@ mod tests {
                 shape_of(1, 1, 2, Some((Level::Node, 0)))
             ])
         );
-        assert_eq!(meaning("1c1t@l12"), Expression::Shapes(vec![shape_of(1, 1, 1, Some((Level::Llc, 12)))]));
-        for text in ["6c1t", "2s8c2t", "3c1t@k1", "1c2t@n0", "1c1t@l12", "1c1t@p3"] {
+        assert_eq!(
+            meaning("1c1t@llc12"),
+            Expression::Shapes(vec![shape_of(1, 1, 1, Some((Level::Llc, 12)))])
+        );
+        for text in ["6c1t", "2s8c2t", "3c1t@k1", "1c2t@n0", "1c1t@llc12", "1c1t@p3", "2c2t@efficient"] {
             assert_eq!(shape(text).unwrap().to_string(), text);
         }
     }
 
     #[test]
     fn names_sweeps_lists_and_paths() {
-        assert_eq!(meaning("same-core"), Expression::Named(Name::SameCore));
+        assert_eq!(meaning("same-core"), Expression::Named(Name::SameCore, None));
         assert_eq!(meaning("no-smt"), Expression::Fill(Fill::NoSmt, Part::Machine));
         assert_eq!(meaning("package"), Expression::Fill(Fill::All, Part::Package));
         assert_eq!(
             meaning("half-cores@p1"),
-            Expression::Fill(Fill::HalfCores, Part::Group(Level::Package, 1))
+            Expression::Fill(Fill::HalfCores, Part::Of(Within::Group(Level::Package, 1)))
         );
         assert_eq!(meaning("all-but:2"), Expression::AllBut(2));
-        assert_eq!(meaning("spread:5"), Expression::Spread(5));
-        assert_eq!(meaning("packed:1"), Expression::Packed(1));
+        assert_eq!(meaning("spread:5"), Expression::First(Order::Spread, 5));
+        assert_eq!(meaning("packed:1"), Expression::First(Order::Packed, 1));
         assert_eq!(meaning("8,0-3"), Expression::List(vec![8, 0, 1, 2, 3]));
         assert_eq!(meaning("0-6:2"), Expression::List(vec![0, 2, 4, 6]));
         assert_eq!(meaning("7"), Expression::List(vec![7]));
@@ -311,22 +353,25 @@ mod tests {
             ("3c1t+", "'' is not of the form NcNt or NsNcNt"),
             (
                 "c1t",
-                "no such name; names are one-cpu, same-core, same-package, cross-package, all, no-smt, half-cores, package, package-no-smt, package-half-cores, package-but-one, node, node-no-smt, node-half-cores, all-but:N, spread:N, packed:N",
+                "no such name; names are one-cpu, one-core, same-core, same-l2, same-l3, cross-l3, same-node, cross-node, same-package, cross-package, all, no-smt, half-cores, package, package-no-smt, package-half-cores, package-but-one, node, node-no-smt, node-half-cores, all-but:N, spread:N, packed:N, packed-cores:N",
             ),
             (
                 "same_core",
-                "no such name; names are one-cpu, same-core, same-package, cross-package, all, no-smt, half-cores, package, package-no-smt, package-half-cores, package-but-one, node, node-no-smt, node-half-cores, all-but:N, spread:N, packed:N",
+                "no such name; names are one-cpu, one-core, same-core, same-l2, same-l3, cross-l3, same-node, cross-node, same-package, cross-package, all, no-smt, half-cores, package, package-no-smt, package-half-cores, package-but-one, node, node-no-smt, node-half-cores, all-but:N, spread:N, packed:N, packed-cores:N",
             ),
             ("2c1tx", "'2c1tx' is not of the form NcNt or NsNcNt"),
             (
                 "2c1t@x3",
-                "'@x3' in '2c1t@x3' is not one of @nN (NUMA node), @pN (package), @lN (LLC domain), @kN (core kind)",
+                "'@x3' in '2c1t@x3' is not one of @nN (NUMA node), @pN (package), @llcN (LLC domain), @kN (core kind), @performance, @middle, @efficient, @low-power",
             ),
             ("all-but:0", "the number of logical CPUs after 'all-but:' is 0; at least 1 is needed"),
-            ("package@p1", "'package' takes no '@'; all, no-smt and half-cores do, and shapes"),
+            (
+                "package@p1",
+                "'package' takes no '@'; all, no-smt, half-cores and the names of pairs do, and shapes",
+            ),
             (
                 "all@x0",
-                "'@x0' in 'all@x0' is not one of @nN (NUMA node), @pN (package), @lN (LLC domain), @kN (core kind)",
+                "'@x0' in 'all@x0' is not one of @nN (NUMA node), @pN (package), @llcN (LLC domain), @kN (core kind), @performance, @middle, @efficient, @low-power",
             ),
             ("2c1t@n", "the number after '@' in '2c1t@n' is '', not a number"),
             ("99999c1t", "the number of cores in '99999c1t' is 99999, above 65535"),
@@ -337,7 +382,7 @@ mod tests {
             ("4:2", "'4:2' has a step but no range; write 0-6:2"),
             ("0-6:0", "the step of '0-6:0' is not a number above 0"),
             ("70000", "70000 is above 65536"),
-            ("package:0.chip:1", "there is no level 'chip'; levels are package, numanode, l3, core, pu"),
+            ("package:0.chip:1", "there is no level 'chip'; levels are package, numanode, l3, l2, core, pu"),
             ("core:0.package:0", "'package' follows a smaller level; write the outermost first"),
             ("core:0.core:1", "level 'core' appears twice"),
             ("core:1,1", "core 1 appears twice"),

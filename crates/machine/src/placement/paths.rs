@@ -48,6 +48,10 @@ fn groups(level: Level, parent: &CpuSet, outermost: bool, topology: &Topology) -
         Level::Package => topology.packages.iter().map(|package| package.cpus.clone()).collect(),
         Level::Node => topology.numa_nodes.iter().map(|node| node.cpus.clone()).collect(),
         Level::Llc => topology.llc_domains.iter().map(|llc| llc.cpus.clone()).collect(),
+        Level::L2 => {
+            let caches = topology.caches.iter().filter(|cache| cache.level == 2);
+            caches.map(|cache| cache.cpus.clone()).collect()
+        }
         Level::Kind => topology.kinds.iter().map(|kind| kind.cpus.clone()).collect(),
         Level::Core => topology.cores.iter().map(|core| core.cpus.clone()).collect(),
         Level::Pu => in_core_order(parent, topology).map(|cpu| [cpu].into_iter().collect()).collect(),

@@ -3,9 +3,10 @@
 //! Only online, allowed logical CPUs are used. If the machine cannot do it, the error says what it lacks.
 
 use super::draw::package_of;
-use super::view::{Machine, absent_group, plural};
+use super::view::{Machine, PartCore, absent_group, plural};
 use super::{
-    Draw, Expression, Fill, Level, Name, Part, Pin, Placement, PlacementError, Resolved, Shape, fill, paths,
+    Draw, Expression, Level, Name, Order, Part, Pin, Placement, PlacementError, Resolved, Shape, Within,
+    fill, locality, paths,
 };
 use crate::{CpuSet, Topology};
 
@@ -50,11 +51,10 @@ struct Seat<'a> {
 fn logical_cpus(expression: &Expression, machine: &Machine) -> Result<Vec<u32>, String> {
     match expression {
         Expression::Shapes(terms) => sum(terms, machine),
-        Expression::Named(name) => named(*name, machine),
+        Expression::Named(name, within) => named(*name, *within, machine),
         Expression::Fill(fill, part) => fill::logical_cpus(*fill, *part, machine),
         Expression::AllBut(free) => fill::all_but(*free, machine),
-        Expression::Spread(count) => prefix(spread(machine)?, *count),
-        Expression::Packed(count) => prefix(packed(machine), *count),
+        Expression::First(order, count) => prefix(ordered(*order, machine), *count),
         Expression::List(listed) => {
             listed.iter().try_for_each(|&cpu| usable(cpu, machine.topology))?;
             Ok(listed.clone())
@@ -63,44 +63,28 @@ fn logical_cpus(expression: &Expression, machine: &Machine) -> Result<Vec<u32>, 
     }
 }
 
-fn named(name: Name, machine: &Machine) -> Result<Vec<u32>, String> {
-    let shape = |packages, cores, threads| Shape { packages, cores, threads, within: None };
-    match name {
-        Name::OneCpu => prefix(spread(machine)?, 1),
-        Name::SameCore => {
-            sum(&[shape(1, 1, 2)], machine).map_err(|_| "no core here has 2 allowed SMT siblings".to_owned())
-        }
-        Name::SamePackage => sum(&[shape(1, 2, 1)], machine)
-            .map_err(|_| "no package here has 2 allowed cores of one kind".to_owned()),
-        Name::CrossPackage => sum(&[shape(2, 1, 1)], machine).map_err(|_| {
-            if machine.topology.packages.is_empty() {
-                "this machine declares no packages, so it counts as one".to_owned()
-            } else if machine.draw.packages.len() == 1 {
-                // All logical CPUs of a declared package may be disallowed.
-                "this machine has 1 package with allowed logical CPUs".to_owned()
-            } else {
-                "no 2 packages here have allowed cores of one kind".to_owned()
-            }
-        }),
-    }
+fn named(name: Name, within: Option<Within>, machine: &Machine) -> Result<Vec<u32>, String> {
+    let part = within.map_or(Part::Machine, Part::Of);
+    let cores = fill::cores(part, machine)?;
+    let found = match name {
+        Name::OneCpu => cores.first().map(|one| vec![one.cpus[0]]),
+        Name::OneCore => cores.first().map(|one| one.cpus.clone()),
+        Name::SameCore => cores.iter().find(|one| one.cpus.len() > 1).map(|one| one.cpus[..2].to_vec()),
+        _ => locality::pair(name, &cores, machine).map(|pair| pair.map(|one| one.cpus[0]).to_vec()),
+    };
+    found.ok_or_else(|| locality::lacks(name, machine))
 }
 
-/// Cores first, over all packages in turn; the next siblings only after every core has one.
-fn spread(machine: &Machine) -> Result<Vec<u32>, String> {
-    fill::logical_cpus(Fill::All, Part::Machine, machine)
-}
-
-/// All siblings of a core, core after core, package after package.
-fn packed(machine: &Machine) -> Vec<u32> {
-    let mut cpus = Vec::new();
-    for &package in &machine.draw.packages {
-        for &core in &machine.draw.cores {
-            if package_of(machine.topology, core) == package {
-                cpus.extend(&machine.draw.siblings[core as usize]);
-            }
-        }
+/// All allowed logical CPUs in an order.
+fn ordered(order: Order, machine: &Machine) -> Vec<u32> {
+    let mut cores = machine.cores();
+    if order != Order::Spread {
+        locality::packed(&mut cores, machine);
     }
-    cpus
+    match order {
+        Order::Packed => cores.into_iter().flat_map(|one: PartCore| one.cpus).collect(),
+        Order::Spread | Order::PackedCores => fill::spread(&cores),
+    }
 }
 
 fn prefix(mut cpus: Vec<u32>, count: u32) -> Result<Vec<u32>, String> {
@@ -124,6 +108,8 @@ fn usable(cpu: u32, topology: &Topology) -> Result<(), String> {
 
 /// All terms on one core kind, the fastest that can supply them all, unless a term names one.
 fn sum(terms: &[Shape], machine: &Machine) -> Result<Vec<u32>, String> {
+    let restrictions = terms.iter().filter_map(|term| term.within);
+    restrictions.map(|within| fill::numbered(within, machine.topology)).collect::<Result<Vec<_>, _>>()?;
     let kinds = machine.topology.kinds.len().max(1) as u32;
     let mut first_failure = None;
     for kind in 0..kinds {
@@ -158,11 +144,12 @@ fn on_kind(terms: &[Shape], kind: u32, machine: &Machine) -> Result<Vec<u32>, us
 /// Cores that a shape may use, in the draw's order.
 fn seats<'a>(shape: &Shape, kind: u32, taken: &[u32], machine: &Machine<'a>) -> Vec<Seat<'a>> {
     let topology = machine.topology;
-    let kind = match shape.within {
+    let within = shape.within.and_then(|within| fill::numbered(within, topology).ok());
+    let kind = match within {
         Some((Level::Kind, wanted)) => wanted,
         _ => kind,
     };
-    let inside = |cpu: &u32| match shape.within {
+    let inside = |cpu: &u32| match within {
         Some((Level::Node, index)) => {
             in_group(topology.numa_nodes.get(index as usize).map(|node| &node.cpus), *cpu)
         }
@@ -177,7 +164,7 @@ fn seats<'a>(shape: &Shape, kind: u32, taken: &[u32], machine: &Machine<'a>) -> 
         let free = !taken.contains(&core)
             && topology.cores[core as usize].kind == kind
             && cpus.len() >= shape.threads as usize
-            && !matches!(shape.within, Some((Level::Package, wanted)) if wanted != package);
+            && !matches!(within, Some((Level::Package, wanted)) if wanted != package);
         free.then_some(Seat { core, package, cpus })
     };
     machine.draw.cores.iter().filter_map(to_seat).collect()
@@ -211,7 +198,8 @@ fn take(shape: &Shape, seats: &[Seat], packages: &[u32]) -> Option<(Vec<u32>, Ve
 
 /// Why a shape is not possible, as text.
 fn lacks(shape: &Shape, terms: usize, machine: &Machine) -> String {
-    let absent = shape.within.and_then(|(level, index)| absent_group(level, index, machine.topology));
+    let within = shape.within.and_then(|within| fill::numbered(within, machine.topology).ok());
+    let absent = within.and_then(|(level, index)| absent_group(level, index, machine.topology));
     if let Some(absent) = absent {
         return absent;
     }

@@ -3,6 +3,7 @@
 
 mod fixtures;
 mod lab_machines;
+mod locality;
 mod placement;
 mod placement_parts;
 mod placement_properties;

@@ -45,7 +45,7 @@ fn shapes_and_restrictions() {
     assert_eq!(cpus("2s2c1t", &topology).unwrap(), [0, 4, 1, 5]);
     assert_eq!(cpus("2c1t@p1", &topology).unwrap(), [4, 5]);
     assert_eq!(cpus("2c1t@n1", &topology).unwrap(), [4, 5]);
-    assert_eq!(cpus("1c2t@l1", &topology).unwrap(), [4, 12]);
+    assert_eq!(cpus("1c2t@llc1", &topology).unwrap(), [4, 12]);
     assert_eq!(cpus("3c1t+1c2t", &topology).unwrap(), [1, 2, 3, 0, 8]);
     assert_eq!(cpus("4c1t+4c1t", &topology).unwrap(), [0, 1, 2, 3, 4, 5, 6, 7]);
 }

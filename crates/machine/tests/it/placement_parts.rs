@@ -36,7 +36,7 @@ fn one_package_and_one_node_of_a_server() {
     for whole in ["package", "node", "all@p0", "all@n0"] {
         assert_eq!(cpus(whole, &topology).unwrap(), [0, 1, 2, 3, 8, 9, 10, 11], "{whole}");
     }
-    for cores in ["package-no-smt", "node-no-smt", "no-smt@p0", "no-smt@l0"] {
+    for cores in ["package-no-smt", "node-no-smt", "no-smt@p0", "no-smt@llc0"] {
         assert_eq!(cpus(cores, &topology).unwrap(), [0, 1, 2, 3], "{cores}");
     }
     for half in ["package-half-cores", "node-half-cores", "half-cores@p0"] {

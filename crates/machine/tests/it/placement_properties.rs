@@ -38,7 +38,7 @@ fn any_text() -> impl Strategy<Value = String> {
         |(packages, cores, threads, within)| {
             let head = if packages == 1 { String::new() } else { format!("{packages}s") };
             let tail = within
-                .map_or(String::new(), |(level, index)| format!("@{}{index}", ["n", "p", "l", "k"][level]));
+                .map_or(String::new(), |(level, index)| format!("@{}{index}", ["n", "p", "llc", "k"][level]));
             format!("{head}{cores}c{threads}t{tail}")
         },
     );

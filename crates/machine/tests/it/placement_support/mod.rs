@@ -135,3 +135,91 @@ pub fn cpus(text: &str, topology: &Topology) -> Result<Vec<u32>, String> {
         .map(|found| found.cpus)
         .map_err(|error| error.to_string())
 }
+
+/// A machine by counts, each inside the one before: packages, NUMA nodes, last-level caches, L2 caches, cores, and logical
+/// CPUs of a core. Logical CPUs are numbered with siblings beside each other.
+#[derive(Debug, Clone, Copy)]
+pub struct Counts {
+    pub packages: u32,
+    pub nodes: u32,
+    pub llcs: u32,
+    pub l2s: u32,
+    pub cores: u32,
+    pub threads: u32,
+}
+
+impl Counts {
+    /// The machine.
+    pub fn machine(self) -> Topology {
+        let leaf = vec![self.cores; self.l2s as usize];
+        let node = vec![leaf; self.llcs as usize];
+        let package = vec![node; self.nodes as usize];
+        nested(&vec![package; self.packages as usize], self.threads)
+    }
+}
+
+/// A machine of packages of NUMA nodes of last-level caches of L2 caches, which have so many cores.
+pub fn nested(packages: &[Vec<Vec<Vec<u32>>>], threads: u32) -> Topology {
+    let group = |cpus: CpuSet| Group { os_id: None, cpus };
+    let mut topology = Topology::default();
+    for nodes in packages {
+        let first = topology.logical_cpus.len() as u32;
+        for llcs in nodes {
+            let first = topology.logical_cpus.len() as u32;
+            for l2s in llcs {
+                let first = topology.logical_cpus.len() as u32;
+                for &cores in l2s {
+                    let first = topology.logical_cpus.len() as u32;
+                    for _ in 0..cores {
+                        add_core(&mut topology, threads);
+                    }
+                    let cpus = (first..topology.logical_cpus.len() as u32).collect();
+                    let cache = threadwise_machine::topology::Cache { level: 2, cpus, ..Default::default() };
+                    topology.caches.push(cache);
+                }
+                topology.llc_domains.push(group((first..topology.logical_cpus.len() as u32).collect()));
+            }
+            let cpus = (first..topology.logical_cpus.len() as u32).collect();
+            topology.numa_nodes.push(NumaNode { os_id: None, cpus, memory_bytes: None });
+        }
+        topology.packages.push(group((first..topology.logical_cpus.len() as u32).collect()));
+    }
+    let all: CpuSet = topology.allowed();
+    topology.kinds.push(CoreKind { name: "core".into(), evidence: "test".into(), cpus: all });
+    declare(&mut topology);
+    topology
+}
+
+fn add_core(topology: &mut Topology, threads: u32) {
+    let first = topology.logical_cpus.len() as u32;
+    let cpus: CpuSet = (first..first + threads).collect();
+    let core = topology.cores.len() as u32;
+    topology.cores.push(Core { os_id: None, cpus: cpus.clone(), package: None, kind: 0 });
+    topology.logical_cpus.extend(cpus.iter().map(|os_id| LogicalCpu {
+        os_id,
+        core: Some(core),
+        siblings: cpus.clone(),
+        kind: Some(0),
+        allowed: true,
+        online: true,
+        ..LogicalCpu::default()
+    }));
+}
+
+/// Writes the numbers of its groups to every logical CPU and core.
+pub fn declare(topology: &mut Topology) {
+    let at = |sets: Vec<&CpuSet>, cpu: u32| {
+        sets.iter().position(|set| set.contains(cpu)).map(|index| index as u32)
+    };
+    for index in 0..topology.logical_cpus.len() {
+        let cpu = topology.logical_cpus[index].os_id;
+        let package = at(topology.packages.iter().map(|one| &one.cpus).collect(), cpu);
+        let numa_node = at(topology.numa_nodes.iter().map(|one| &one.cpus).collect(), cpu);
+        let llc = at(topology.llc_domains.iter().map(|one| &one.cpus).collect(), cpu);
+        let found = &mut topology.logical_cpus[index];
+        (found.package, found.numa_node, found.llc) = (package, numa_node, llc);
+        if let Some(core) = found.core {
+            topology.cores[core as usize].package = package;
+        }
+    }
+}
