@@ -14,6 +14,7 @@ use crate::setting::Setting;
 use crate::shape::Shape;
 use schemars::JsonSchema;
 use serde::Serialize;
+use threadwise_machine::placement::Order;
 use threadwise_statistics::MeanEstimate;
 use threadwise_study::{Comparison, ComparisonKind, Role, Study, Treatment, Workload, version};
 
@@ -371,12 +372,9 @@ fn line<'a>(firsts: &[&'a str], steps: &[(&'a str, &'a str)], order: usize) -> V
     line
 }
 
-/// Prefix of placements of a sweep that takes siblings first.
-const PACKED: &str = "packed:";
-
 /// The points of one group and order.
 pub struct Points<'a> {
-    /// How it takes logical CPUs (`spread`, `packed`), if the group's sweep has two orders.
+    /// How it takes logical CPUs (`spread`, `packed`, `packed-cores`), if the group's sweep has two orders.
     pub order: Option<&'static str>,
     /// At least two, including the baseline if it is one.
     pub treatments: Vec<&'a Treatment>,
@@ -387,21 +385,29 @@ pub fn points<'a>(study: &'a Study, group: &str) -> Vec<Points<'a>> {
     let lines = lines(study, group);
     let all = match lines.is_empty() {
         true => vec![Points { order: None, treatments: of_one_order(study, group) }],
-        false => lines.iter().map(|line| ordered(study, group, line)).collect(),
+        false => lines.iter().map(|line| ordered(study, group, line, &lines)).collect(),
     };
     all.into_iter().filter(|points| points.treatments.len() >= 2).collect()
 }
 
 /// The points of one order of two, with the baseline first if that has fewer sessions.
-fn ordered<'a>(study: &'a Study, group: &str, line: &[&str]) -> Points<'a> {
+fn ordered<'a>(study: &'a Study, group: &str, line: &[&str], lines: &[Vec<&str>]) -> Points<'a> {
     let of_line = line.iter().filter_map(|name| study.treatment(name)).map(|(_, treatment)| treatment);
     let treatments: Vec<&Treatment> = of_line.collect();
-    let is_packed = treatments.iter().any(|treatment| treatment.placement.trim().starts_with(PACKED));
     let first = treatments.first().map_or(0, |treatment| treatment.sessions);
     let mut all = study.treatments.iter().filter(|treatment| treatment.group == group);
     let alone = all.find(|treatment| treatment.role == Role::Baseline && treatment.sessions < first);
-    let order = Some(if is_packed { "packed" } else { "spread" });
+    // Points of both orders have the words of the first.
+    let is_shared = |name: &str| lines.iter().all(|line| line.contains(&name));
+    let own = treatments.iter().find(|treatment| !is_shared(&treatment.name));
+    let order = own.and_then(|treatment| word_of_order(treatment.placement.trim()));
     Points { order, treatments: alone.into_iter().chain(treatments).collect() }
+}
+
+/// The order of a placement such as `packed:4`.
+fn word_of_order(placement: &str) -> Option<&'static str> {
+    let (word, _) = placement.split_once(':')?;
+    Order::ALL.into_iter().map(|(_, known)| known).find(|known| *known == word)
 }
 
 fn of_one_order<'a>(study: &'a Study, group: &str) -> Vec<&'a Treatment> {

@@ -6,6 +6,7 @@
 //! Sources: PostgreSQL documentation 20.7 (`max_parallel_workers_per_gather` does not count the leader); DuckDB
 //! "Configuration" (`threads`); DataFusion "Configuration Settings"; ClickHouse "Core settings" (`max_threads`);
 //! Microsoft, "Server configuration: max degree of parallelism" and "cost threshold for parallelism" (`sp_configure`);
+//! MariaDB and MySQL, "InnoDB system variables" (`innodb_numa_interleave`);
 //! PgBouncer "Config" (`default_pool_size`); HikariCP README (`maximumPoolSize`).
 
 /// The file.

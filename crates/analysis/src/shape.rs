@@ -13,6 +13,12 @@ pub enum Shape {
     SameCore,
     /// Two sessions on two cores of one package.
     SamePackage,
+    /// Two sessions on two cores that share an L2 cache.
+    SameL2,
+    /// Two sessions on two cores that share a last-level cache.
+    SameL3,
+    /// Two sessions on cores of two NUMA nodes.
+    CrossNode,
     /// Two sessions on cores of two packages.
     CrossPackage,
     /// A point of a session sweep that spreads over cores first.
@@ -31,6 +37,9 @@ impl Shape {
             ("one-cpu", 2) => Self::OneCpu,
             ("same-core", 2) => Self::SameCore,
             ("same-package", 2) => Self::SamePackage,
+            ("same-l2", 2) => Self::SameL2,
+            ("same-l3", 2) => Self::SameL3,
+            ("cross-node", 2) => Self::CrossNode,
             ("cross-package", 2) => Self::CrossPackage,
             ("all" | "no-smt", _) => Self::Spread,
             (text, _) if text.starts_with("spread:") => Self::Spread,

@@ -13,6 +13,12 @@ pub enum ComparisonKind {
     SmtYield,
     /// Two cores over both siblings of one.
     Cores,
+    /// Two cores that share an L2 cache over two of one package that do not.
+    SharedL2,
+    /// Two cores that share a last-level cache over two of one package that do not.
+    SharedL3,
+    /// Two cores of two NUMA nodes over two of one.
+    Nodes,
     /// Two packages over two cores of one.
     Packages,
     /// A point of a sweep over the one before it.
@@ -52,10 +58,13 @@ pub enum ComparisonKind {
 }
 
 /// The word of each kind.
-const WORDS: [(ComparisonKind, &str); 20] = [
+const WORDS: [(ComparisonKind, &str); 23] = [
     (ComparisonKind::Baseline, "baseline"),
     (ComparisonKind::SmtYield, "smt-yield"),
     (ComparisonKind::Cores, "cores"),
+    (ComparisonKind::SharedL2, "shared-l2"),
+    (ComparisonKind::SharedL3, "shared-l3"),
+    (ComparisonKind::Nodes, "nodes"),
     (ComparisonKind::Packages, "packages"),
     (ComparisonKind::SweepStep, "sweep-step"),
     (ComparisonKind::BeyondCores, "beyond-cores"),
@@ -76,6 +85,9 @@ const WORDS: [(ComparisonKind, &str); 20] = [
 ];
 
 impl ComparisonKind {
+    /// Those that say what a level of locality is worth, from the closest.
+    pub const OF_LEVELS: [Self; 4] = [Self::SharedL2, Self::SharedL3, Self::Nodes, Self::Packages];
+
     /// Those that say what second threads of cores are worth.
     pub const OF_SECOND_THREADS: [Self; 5] =
         [Self::SmtYield, Self::SmtDop, Self::BothThreads, Self::SmtWhole, Self::SmtOff];

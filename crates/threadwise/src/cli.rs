@@ -278,10 +278,11 @@ pub struct RunArgs {
     /// Numbers of sessions, such as 1,2,4, instead of the preset's
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = crate::input::count, help_heading = "What is measured")]
     pub sessions: Option<Vec<u32>>,
-    /// Sweep sessions in these orders of logical CPUs: spread, packed
+    /// Sweep sessions in an order of logical CPUs, or in two: spread, packed, packed-cores
     ///
-    /// spread takes cores first, packed takes siblings first, and spread,packed measures both. A study without a sweep
-    /// gets one. --sessions gives its points.
+    /// spread takes packages, NUMA nodes and L3s in turn, then cores, then siblings; packed fills a core, an L3, a node,
+    /// a package; packed-cores does so with one logical CPU a core. spread,packed measures both. A study without a
+    /// sweep gets one. --sessions gives its points.
     #[arg(
         long,
         value_name = "ORDERS",

@@ -3,6 +3,7 @@
 //! A choice that the data decide is given as an instruction; any other as "not enough data", with the best guess, the
 //! probability that it is within the margin of the best, and the expected loss if it is not.
 
+mod locality;
 mod lost;
 mod paste;
 mod sessions;

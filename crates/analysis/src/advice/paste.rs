@@ -4,7 +4,7 @@
 //! numactl(8); the kernel's Documentation/ABI/testing/sysfs-devices-system-cpu (`smt/control`); AWS "CPU options" and Google
 //! Cloud "Set the number of threads per core".
 
-use super::{sessions, words};
+use super::{locality, sessions, words};
 use crate::Facts;
 use crate::choices::{Axis, Candidate, Choice};
 use crate::engine_lines;
@@ -25,10 +25,13 @@ pub fn lines(facts: &Facts<'_>, choice: &Choice) -> Vec<Paste> {
     }
     let number = chosen.number;
     match choice.axis {
-        Axis::Placement => mask(facts, choice, chosen),
+        Axis::Placement if words::binds_a_server(facts) => mask(facts, choice, chosen),
+        Axis::Placement => locality::lines(facts, chosen),
         Axis::Smt if choice.candidates.first() == Some(chosen) => one_thread(facts),
         Axis::Memory if is_interleaved(facts, chosen) => {
-            vec![paste("shell", "numactl --interleave=all COMMAND".to_owned())]
+            let own = engine_lines::lines(words::about(Axis::Memory), &facts.study.engine).into_iter();
+            let own = own.map(|(place, line)| paste(place, line.to_owned()));
+            own.chain([paste("shell", "numactl --interleave=all COMMAND".to_owned())]).collect()
         }
         axis => {
             let less = number.saturating_sub(1).to_string();
@@ -39,7 +42,7 @@ pub fn lines(facts: &Facts<'_>, choice: &Choice) -> Vec<Paste> {
     }
 }
 
-fn paste(place: &str, text: String) -> Paste {
+pub(super) fn paste(place: &str, text: String) -> Paste {
     Paste { place: place.to_owned(), text }
 }
 
@@ -61,7 +64,7 @@ fn is_interleaved(facts: &Facts<'_>, chosen: &Candidate) -> bool {
 
 /// The mask of a running server; none if it needs no change, or if its logical CPUs differed between blocks.
 fn mask(facts: &Facts<'_>, choice: &Choice, chosen: &Candidate) -> Vec<Paste> {
-    if !words::binds_a_server(facts) || choice.candidates.first() == Some(chosen) {
+    if choice.candidates.first() == Some(chosen) {
         return Vec::new();
     }
     let mut masks = facts

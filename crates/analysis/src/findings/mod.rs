@@ -5,6 +5,7 @@
 
 pub(crate) mod activity;
 pub(crate) mod facts;
+pub(crate) mod locality;
 pub(crate) mod looks;
 pub(crate) mod machine;
 pub mod measured_yields;

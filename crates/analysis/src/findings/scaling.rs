@@ -1,6 +1,7 @@
-//! Two sessions: on two cores, on one logical CPU, on two packages.
+//! Two sessions: on two cores, on one logical CPU, elsewhere.
 
 use super::facts::{by_group, estimates};
+use super::locality::levels;
 use super::smt::core_yield;
 use super::sweep::Sweep;
 use crate::Facts;
@@ -104,10 +105,11 @@ fn is_other(facts: &Facts<'_>, sweeps: &[Sweep<'_>], treatment: &Treatment) -> b
     let is = |known: Option<&Treatment>| known.is_some_and(|known| known.name == treatment.name);
     let shape = Shape::of(treatment);
     let is_first = is(facts.find(group, shape));
+    let is_a_level = || levels(facts, group).iter().any(|(_, estimate)| estimate.treatment == treatment.name);
     let is_named = match shape {
         Shape::Alone | Shape::OneCpu => is_first,
         Shape::SameCore => is_first && core_yield(facts, group).is_some(),
-        Shape::CrossPackage => is_first && between_packages(facts, group).is_some(),
+        Shape::SameL2 | Shape::SameL3 | Shape::CrossNode | Shape::CrossPackage => is_a_level(),
         Shape::SamePackage | Shape::Spread | Shape::Other => false,
     };
     treatment.role == Role::Compared
@@ -133,30 +135,14 @@ fn label(treatment: &Treatment) -> String {
     format!("{name} ({})", about.join(", "))
 }
 
-/// Two sessions on two packages against two cores of one.
-pub fn packages(facts: &Facts<'_>) -> Option<Finding> {
-    let ratio_of = |group: &str| between_packages(facts, group);
-    let found = estimates(facts, ratio_of);
-    let text = by_group(facts, |group| Some(judged(ratio_of(group)?)))?;
-    let nodes = facts.topology.numa_nodes.iter().filter(|node| !node.cpus.is_empty()).count();
-    let numa = if nodes < facts.topology.packages.len() {
-        " Fewer NUMA nodes than packages are declared, so this says nothing about local and remote memory."
-    } else {
-        ""
-    };
-    let text = prose!("Two sessions on two packages against two cores of one: {}.{}", text, numa);
-    Some(finding(FindingKind::Packages, text, &names(&found)))
-}
-
-fn between_packages<'a>(facts: &Facts<'a>, group: &str) -> Option<&'a Estimate> {
-    facts.shapes(group, Shape::CrossPackage, Shape::SamePackage, THROUGHPUT)
-}
-
 /// Kinds of comparisons that other findings report.
-const KNOWN_KINDS: [ComparisonKind; 16] = [
+const KNOWN_KINDS: [ComparisonKind; 19] = [
     ComparisonKind::Baseline,
     ComparisonKind::SmtYield,
     ComparisonKind::Cores,
+    ComparisonKind::SharedL2,
+    ComparisonKind::SharedL3,
+    ComparisonKind::Nodes,
     ComparisonKind::Packages,
     ComparisonKind::SweepStep,
     ComparisonKind::BeyondCores,

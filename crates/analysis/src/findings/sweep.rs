@@ -3,6 +3,7 @@
 use crate::Facts;
 use crate::choices;
 use crate::estimate::THROUGHPUT;
+use crate::findings::locality::filled;
 use crate::groups::group_words;
 use crate::words::{change_decisive, finding, judged_decisive};
 use crate::{Estimate, Finding, FindingKind, Ratio};
@@ -222,7 +223,10 @@ fn sentence(facts: &Facts<'_>, sweep: &Sweep<'_>, place: &str) -> Prose {
         Some(p99) => prose!("; p99 {}", change_decisive(&p99.ratio)),
         None => Prose::default(),
     };
-    let (fewer, more) = (count_word(last.sessions()), Prose::from(count_word(next.sessions())));
+    let at = filled(facts.topology, sweep.order, last.sessions());
+    let at = at.map(|at| format!(" ({at})")).unwrap_or_default();
+    let (fewer, more) =
+        (format!("{}{at}", count_word(last.sessions())), Prose::from(count_word(next.sessions())));
     let verb = match next.growth {
         Growth::Falls => "do less than",
         Growth::Flat => "add nothing to",

@@ -4,7 +4,7 @@ use crate::choices::lines;
 use crate::estimate::THROUGHPUT;
 use crate::facts::runs_words;
 use crate::findings::sweep::{self, Sweep};
-use crate::findings::{activity, scaling, smt, trust};
+use crate::findings::{activity, locality, scaling, smt, trust};
 use crate::kind::Kind;
 use crate::sections::activity::latency_gap;
 use crate::sections::ratios;
@@ -16,6 +16,7 @@ use threadwise_document::numbers::{capital, counted, set_percent};
 use threadwise_document::{
     Block, Cell, Chart, Column, Figure, Mark, Prose, Ratio, Row, Says, Section, Shown, Table, prose,
 };
+use threadwise_machine::placement::Order;
 use threadwise_study::workload::Nouns;
 use threadwise_study::{Comparison, ComparisonKind, Options, Role, Study, Treatment, Workload};
 
@@ -85,13 +86,12 @@ fn throughput_found(facts: &Facts<'_>, nouns: &Nouns, sweeps: &[Sweep<'_>]) -> V
     let first: Vec<Finding> =
         [scaling::two_cores(facts, nouns), scaling::others(facts, sweeps)].into_iter().flatten().collect();
     let smt_yield = smt::smt_yield(facts, nouns);
-    let rest = [
-        smt::half_busy(facts),
-        scaling::packages(facts),
-        sweep::growth(facts, sweeps),
-        scaling::asked(facts),
-    ];
-    let rest: Vec<Finding> = rest.into_iter().flatten().collect();
+    let last = [sweep::growth(facts, sweeps), scaling::asked(facts)];
+    let rest: Vec<Finding> = smt::half_busy(facts)
+        .into_iter()
+        .chain(locality::found(facts))
+        .chain(last.into_iter().flatten())
+        .collect();
     let is_all = first.is_empty() && rest.is_empty() && smt_yield.kind == FindingKind::NotMeasurable;
     let one_cpu = scaling::one_cpu(facts, is_all);
     first.into_iter().chain(one_cpu).chain([smt_yield]).chain(rest).collect()
@@ -372,7 +372,8 @@ fn family(placement: &str) -> String {
         }
     }
     // A number at the end is the size of a sweep; in a list or a path it is an identity.
-    if !matches!(family.as_str(), "spread:" | "packed:") {
+    let is_order = |word: &str| family.strip_suffix(':') == Some(word);
+    if !Order::ALL.into_iter().any(|(_, word)| is_order(word)) {
         family.push_str(&digits);
     }
     family

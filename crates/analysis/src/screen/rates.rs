@@ -4,6 +4,7 @@ use crate::advice::most_within;
 use crate::choices::Axis;
 use crate::diagnostics::neighbours;
 use crate::estimate::THROUGHPUT;
+use crate::findings::locality;
 use crate::findings::looks::shows_hidden_siblings;
 use crate::findings::smt::core_yield;
 use crate::looks::states::State;
@@ -13,6 +14,7 @@ use crate::{Answer, Estimate, Facts, Ratio, TreatmentSummary};
 use threadwise_document::numbers::{self, count_word, set_percent};
 use threadwise_document::screen::{BAR, ROWS};
 use threadwise_document::{Cell, Column, Prose, Table, prose};
+use threadwise_machine::placement::Locality;
 use threadwise_study::{Role, Treatment};
 
 /// Whether the baseline is one session alone, wherever an engine's service threads are.
@@ -43,7 +45,7 @@ const PACKAGES: Words = Words {
     question: "two packages do as much as two cores of one",
 };
 
-/// Sentences about two cores, a core's second thread and two packages; empty for studies without such treatments, and
+/// Sentences about two cores, a core's second thread and the levels of locality; empty for studies without such treatments, and
 /// for other kinds.
 pub fn answer(facts: &Facts<'_>) -> Vec<Prose> {
     if facts.study.is_fixed_work() || facts.study.external.is_some() || !is_one_alone(facts) {
@@ -52,11 +54,8 @@ pub fn answer(facts: &Facts<'_>) -> Vec<Prose> {
     let cores = |group: &str| facts.against_alone(facts.two_cores(group)?, THROUGHPUT);
     let threads = |group: &str| core_yield(facts, group);
     let packages = |group: &str| facts.shapes(group, Shape::CrossPackage, Shape::SamePackage, THROUGHPUT);
-    let sentences = [
-        sentence(facts, &CORES, cores),
-        sentence(facts, &THREADS, threads),
-        sentence(facts, &PACKAGES, packages),
-    ];
+    let levels = locality::sentence(facts, judged).or_else(|| sentence(facts, &PACKAGES, packages));
+    let sentences = [sentence(facts, &CORES, cores), sentence(facts, &THREADS, threads), levels];
     sentences.into_iter().chain([hidden(facts)]).flatten().collect()
 }
 
@@ -298,7 +297,14 @@ fn named(facts: &Facts<'_>, summary: &TreatmentSummary, group: &str) -> String {
         Shape::Alone if is_one_alone(facts) => "one session".to_owned(),
         Shape::OneCpu => "two on one CPU".to_owned(),
         Shape::SameCore => "two on one core".to_owned(),
-        Shape::SamePackage => "two on two cores".to_owned(),
+        Shape::SamePackage => match locality::of_package(facts.topology) {
+            Some(Locality::Node) if facts.topology.llc_domains.len() > 1 => "two on two L3s".to_owned(),
+            Some(Locality::Package) => "two on two L3s and nodes".to_owned(),
+            _ => "two on two cores".to_owned(),
+        },
+        Shape::SameL2 => "two on one L2".to_owned(),
+        Shape::SameL3 => "two on one L3".to_owned(),
+        Shape::CrossNode => "two in two nodes".to_owned(),
         Shape::CrossPackage => "two in two packages".to_owned(),
         Shape::Spread if is_only_count(facts, treatment) => {
             format!("{} sessions", count_word(treatment.sessions))

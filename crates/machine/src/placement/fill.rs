@@ -99,13 +99,11 @@ pub(super) fn numbered(within: Within, topology: &Topology) -> Result<(Level, u3
         Within::Group(level, index) => return Ok((level, index)),
         Within::Kind(word) => word,
     };
-    let (word, name) = KIND_WORDS[word];
+    let (_, name) = KIND_WORDS[word];
     let kinds = &topology.kinds;
     match kinds.iter().position(|kind| kind.name == name) {
         Some(at) if kinds.len() > 1 => Ok((Level::Kind, at as u32)),
-        _ if kinds.len() < 2 => {
-            Err(format!("its allowed cores are of one kind, and '{word}' names one of several"))
-        }
+        _ if kinds.len() < 2 => Err("all cores here are of one kind".to_owned()),
         _ => {
             let there: Vec<&str> = kinds.iter().map(|kind| kind.name.as_str()).collect();
             Err(format!("it has no {name}; its kinds of cores are {}", there.join(", ")))

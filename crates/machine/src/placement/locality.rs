@@ -29,13 +29,13 @@ pub enum Locality {
 }
 
 impl Locality {
-    /// What two sessions have, as tables and sentences say it.
+    /// Where two cores are, as tables and sentences say it.
     pub fn words(self) -> &'static str {
         match self {
             Self::Cpu => "one CPU",
             Self::Core => "one core",
-            Self::L2 => "two cores of one L2",
-            Self::Llc => "two cores of one L3",
+            Self::L2 => "one L2",
+            Self::Llc => "one L3",
             Self::Node => "two L3s of one node",
             Self::Package => "two nodes of one package",
             Self::Machine => "two packages",

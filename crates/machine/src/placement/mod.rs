@@ -251,6 +251,13 @@ pub enum PlacementError {
     },
 }
 
+impl Placement {
+    /// Whether it is the name of two logical CPUs by what they share.
+    pub fn is_pair(&self) -> bool {
+        matches!(self.expression, Expression::Named(name, _) if !matches!(name, Name::OneCpu | Name::OneCore))
+    }
+}
+
 impl Resolved {
     /// The logical CPUs that sessions use.
     pub fn set(&self) -> CpuSet {

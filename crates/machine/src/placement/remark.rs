@@ -27,13 +27,16 @@ pub fn remark(placement: &Placement, topology: &Topology) -> Option<String> {
 fn shared_in_package(placement: &Placement, topology: &Topology) -> Option<String> {
     let found = resolve(placement, topology, &Draw::identity(topology), 1, Pin::Each).ok()?;
     let &[one, other] = found.cpus.as_slice() else { return None };
-    let name = match Locality::of(topology, one, other)? {
-        Locality::Node if topology.llc_domains.len() > 1 => "cross-l3",
-        Locality::Package => "cross-node",
-        Locality::Llc if topology.numa_nodes.len() > topology.packages.len().max(1) => "same-node",
+    let locality = Locality::of(topology, one, other)?;
+    let (name, words) = match locality {
+        Locality::Node if topology.llc_domains.len() > 1 => ("cross-l3", locality.words()),
+        Locality::Package => ("cross-node", locality.words()),
+        Locality::Llc if topology.numa_nodes.len() > topology.packages.len().max(1) => {
+            ("same-node", "one node")
+        }
         _ => return None,
     };
-    Some(format!("{name} on this machine: two cores of {}", Locality::of(topology, one, other)?.words()))
+    Some(format!("{name} on this machine: two cores of {words}"))
 }
 
 /// Which packages a block may draw first, if not every one may.

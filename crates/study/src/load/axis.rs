@@ -228,9 +228,11 @@ impl Resolver<'_> {
             placement.and_then(|placement| default_sessions(&placement, self.topology)).unwrap_or(allowed)
         });
         let past = (f64::from(allowed) * section.past.unwrap_or(PAST)).ceil() as u32;
+        let llcs = self.topology.llc_domains.iter().map(|llc| cores_in(&llc.cpus, self.topology));
+        let llc = llcs.max().unwrap_or(allowed);
         let points = asked
             .or(section.sessions.0)
-            .unwrap_or_else(|| ascending(powers(allowed).chain(cores).chain([allowed, past])));
+            .unwrap_or_else(|| ascending(powers(allowed).chain(cores).chain([llc, allowed, past])));
         let mut axis = Axis { cores: cores[2], allowed, ..Axis::new(Kind::Sessions) };
         let several = orders.0.len() > 1;
         let line = |order: &str| if several { order.to_owned() } else { String::new() };
@@ -442,7 +444,7 @@ impl Line {
     }
 
     fn cores(&self, topology: &Topology) -> u32 {
-        self.sets.first().map_or(0, |set| cores(set, topology))
+        self.sets.first().map_or(0, |set| cores_in(set, topology))
     }
 
     /// A treatment on its placement.
@@ -470,7 +472,7 @@ impl Line {
         let whole = (streams > 1 && (3 * cores_here).is_multiple_of(2 * streams))
             .then(|| 3 * cores_here / (2 * streams));
         let on_node =
-            |node: &CpuSet| self.sets.first().map_or(0, |set| cores(&set.intersection(node), topology));
+            |node: &CpuSet| self.sets.first().map_or(0, |set| cores_in(&set.intersection(node), topology));
         let nodes = topology.numa_nodes.iter().map(|node| on_node(&node.cpus)).filter(|cores| *cores > 0);
         let nodes: Vec<u32> = nodes.collect();
         let node = nodes.iter().min().copied().filter(|_| nodes.len() > 1);
@@ -504,7 +506,7 @@ fn ascending(numbers: impl IntoIterator<Item = u32>) -> Vec<u32> {
 }
 
 /// Cores with a logical CPU in the set; a logical CPU without a known core counts as one.
-fn cores(set: &CpuSet, topology: &Topology) -> u32 {
+fn cores_in(set: &CpuSet, topology: &Topology) -> u32 {
     let first = |cpu| topology.cpu(cpu).and_then(|known| known.siblings.iter().next()).unwrap_or(cpu);
     set.iter().map(first).collect::<BTreeSet<u32>>().len() as u32
 }

@@ -11,10 +11,14 @@ use crate::version::NAMES;
 use crate::{Comparison, ComparisonKind, Options, Role, Study};
 
 /// Comparisons that any study gets when both sides exist with equal numbers of sessions: kind, placement on top,
-/// placement below.
-const PAIRS: [(ComparisonKind, &str, &str); 3] = [
+/// placement below. Levels of locality have two cores of one package below, which are as far apart as cores of a NUMA
+/// node can be.
+const PAIRS: [(ComparisonKind, &str, &str); 6] = [
     (ComparisonKind::SmtYield, "same-core", "one-cpu"),
     (ComparisonKind::Cores, "same-package", "same-core"),
+    (ComparisonKind::SharedL2, "same-l2", "same-package"),
+    (ComparisonKind::SharedL3, "same-l3", "same-package"),
+    (ComparisonKind::Nodes, "cross-node", "same-package"),
     (ComparisonKind::Packages, "cross-package", "same-package"),
 ];
 

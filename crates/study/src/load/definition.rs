@@ -8,7 +8,7 @@ use std::ops::Deref;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{DeserializeSeed, Error as _, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
-use threadwise_machine::placement::{Expression, Service, Shape};
+use threadwise_machine::placement::{Expression, Order, Service, Shape};
 use threadwise_machine::text::{escaped, is_deceptive};
 use threadwise_machine::{Memory, Pin, Placement};
 use toml::Value;
@@ -255,8 +255,9 @@ pub(super) struct TreatmentSection {
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct SweepSection {
-    /// Which logical CPUs come first: `spread` takes cores first, `packed` siblings first, one package after the
-    /// other; a list has both as arms of one sweep. `--sweep` comes before it.
+    /// Which logical CPUs come first: `spread` takes packages, NUMA nodes and L3s in turn, then cores, then siblings;
+    /// `packed` fills a core, an L3, a node, a package; `packed-cores` the same with one logical CPU a core. A list of
+    /// two has both as arms of one sweep. `--sweep` comes before it.
     #[serde(default)]
     #[schemars(extend("default" = "spread", "examples" = ["packed", ["spread", "packed"]]))]
     pub order: Orders,
@@ -507,18 +508,20 @@ impl Orders {
     pub fn of<'a>(words: impl IntoIterator<Item = &'a str>) -> Result<Self, String> {
         let mut found: Vec<&'static str> = Vec::new();
         for word in words {
-            match ["spread", "packed"].into_iter().find(|order| *order == word) {
+            match Order::ALL.into_iter().map(|(_, known)| known).find(|known| *known == word) {
                 None => {
-                    let allowed = "spread (cores first) and packed (siblings first) are allowed";
+                    let allowed =
+                        "spread (far apart first), packed (siblings first) and packed-cores are allowed";
                     return Err(format!("order is '{word}'; {allowed}"));
                 }
                 Some(order) if found.contains(&order) => return Err(format!("order '{word}' appears twice")),
                 Some(order) => found.push(order),
             }
         }
-        match found.is_empty() {
-            true => Err("no order is given; spread and packed are allowed".to_owned()),
-            false => Ok(Self(found)),
+        match found.len() {
+            0 => Err("no order is given; spread, packed and packed-cores are allowed".to_owned()),
+            1 | 2 => Ok(Self(found)),
+            _ => Err("a sweep compares two orders at most".to_owned()),
         }
     }
 }
@@ -533,7 +536,11 @@ impl TryFrom<Value> for Orders {
         let words = match &value {
             Value::String(one) => vec![one.clone()],
             Value::Array(words) => words.iter().map(word).collect::<Result<_, _>>()?,
-            other => return Err(format!("order is {other}; spread, packed or a list of both is allowed")),
+            other => {
+                return Err(format!(
+                    "order is {other}; spread, packed, packed-cores or a list of two is allowed"
+                ));
+            }
         };
         Self::of(words.iter().map(String::as_str))
     }
@@ -625,8 +632,8 @@ schemas! {
     }
     "Orders" [] Orders => {
         "anyOf": [
-            {"enum": ["spread", "packed"]},
-            {"type": "array", "minItems": 1, "items": {"enum": ["spread", "packed"]}}
+            {"enum": ["spread", "packed", "packed-cores"]},
+            {"type": "array", "minItems": 1, "maxItems": 2, "items": {"enum": ["spread", "packed", "packed-cores"]}}
         ]
     }
     "Scalar" [] OptionValue => {"type": ["string", "number", "boolean"]}

@@ -118,6 +118,17 @@ struct Found {
     left_out: Vec<String>,
 }
 
+impl Found {
+    /// Names a treatment that is left out and why, in one line with others that are for the same reason.
+    fn leave_out(&mut self, name: &str, why: String) {
+        let same = |line: &&mut String| line.split_once(": ").is_some_and(|(_, other)| other == why);
+        match self.left_out.iter_mut().find(same) {
+            Some(line) => line.insert_str(line.find(": ").unwrap_or(0), &format!(", {name}")),
+            None => self.left_out.push(format!("{name}: {why}")),
+        }
+    }
+}
+
 impl Resolver<'_> {
     /// Baseline, twin, and the treatments of the file or of the command line.
     fn treatments(&self) -> Result<Found, LoadError> {
@@ -145,13 +156,12 @@ impl Resolver<'_> {
                 Ok(candidate) => candidate,
                 // Sessions are resolved in the arm that has the placement.
                 Err(_) if is_external => {
-                    let of_two = ["same-core", "same-package", "cross-package"];
-                    let usual = if of_two.contains(&treatment.placement.text.as_str()) { 2 } else { 1 };
+                    let usual = if treatment.placement.is_pair() { 2 } else { 1 };
                     found.absent.push(self.unchecked(treatment, usual, Role::Compared));
                     continue;
                 }
-                Err(line) => {
-                    found.left_out.push(line);
+                Err(lacks) => {
+                    found.leave_out(treatment.name(), lacks);
                     continue;
                 }
             };
@@ -160,8 +170,9 @@ impl Resolver<'_> {
             match treatment.optional.then(same).flatten() {
                 Some(_) if is_external => found.absent.push(candidate),
                 Some(other) => {
-                    found.left_out.push(format!("{}: the same as {other} on this machine", candidate.name));
-                    found.aliases.insert(candidate.name, other.clone());
+                    let other = other.clone();
+                    found.leave_out(&candidate.name, format!("the same as {other} on this machine"));
+                    found.aliases.insert(candidate.name, other);
                 }
                 None => found.candidates.push(candidate),
             }
@@ -179,7 +190,7 @@ impl Resolver<'_> {
         })
     }
 
-    /// A treatment of the file, or the line that says why it is left out.
+    /// A treatment of the file, or what the machine lacks for it.
     fn listed(
         &self,
         treatment: &TreatmentSection,
@@ -195,7 +206,7 @@ impl Resolver<'_> {
         let would = "`optional = true` would leave the treatment out";
         let name = treatment.name();
         match (lack.key, &lack.lacks) {
-            (_, Some(lacks)) if is_optional => Ok(Err(format!("{name}: {lacks}"))),
+            (_, Some(lacks)) if is_optional => Ok(Err(lacks.clone())),
             ("placement", _) => {
                 let why = format!("{}; {would}", lack.why);
                 Err(self.file.source.at(&[&path[..], &["placement"]].concat(), why))

@@ -6,6 +6,7 @@ use super::overrides::Overrides;
 use super::sizes;
 use super::source::LoadError;
 use crate::plan::long::MOST_BLOCKS as MOST_LONG_BLOCKS;
+use crate::presets;
 use crate::study::{LongWindows, MARGIN, MIN_BLOCKS};
 use crate::{Design, FIXED_WORK, Options, Stopping, Study, Workload, command, tpch};
 
@@ -183,8 +184,8 @@ impl Resolver<'_> {
         Ok(())
     }
 
-    /// Fits the budget to the treatments: raises a default budget; for a requested budget reduces default rounds, and
-    /// refuses it if that is not enough.
+    /// Fits the budget to the treatments: raises a default budget; for a requested budget, and for that of the default
+    /// study, reduces default rounds; refuses a requested budget if that is not enough.
     pub fn settle(&self, study: &mut Study) -> Result<(), LoadError> {
         // A treatment's own options may fix the amount of work.
         if study.is_fixed_work() && study.design.rewarm_ns.is_none() {
@@ -199,7 +200,16 @@ impl Resolver<'_> {
             self.overrides.rounds.is_some() || (!self.file.is_preset && design.rounds.is_some());
         let is_timed = !matches!(study.design.stopping, Stopping::Blocks { .. });
         if let Some(asked_s) = asked_s.filter(|_| is_timed && !are_rounds_asked_for) {
-            cut_rounds(study, asked_s - long_s);
+            cut_rounds(study, asked_s - long_s, HELD);
+        }
+        // The first result comes in a minute on every machine: more levels of locality cost rounds before they cost time.
+        let is_default = self.file.is_preset && self.definition.name == presets::DEFAULT;
+        if let Stopping::Budget { budget_s } = study.design.stopping
+            && is_default
+            && asked_s.is_none()
+            && !are_rounds_asked_for
+        {
+            cut_rounds(study, budget_s, OVERHEAD);
         }
         let least_s = needed_s(study, MIN_BLOCKS, OVERHEAD);
         let enough_s = needed_s(study, MIN_BLOCKS, ENOUGH);
@@ -314,8 +324,8 @@ pub(super) fn rounds_held(study: &Study) -> u32 {
 
 /// Reduces rounds until a budget holds 8 blocks. Rounds of whole runs, and of slices of whole quota periods, are not
 /// changed.
-fn cut_rounds(study: &mut Study, budget_s: f64) {
-    let (rounds, (factor, once_s)) = (study.design.rounds, HELD);
+fn cut_rounds(study: &mut Study, budget_s: f64, (factor, once_s): (f64, f64)) {
+    let rounds = study.design.rounds;
     if study.is_fixed_work() || study.quota.is_some() {
         return;
     }

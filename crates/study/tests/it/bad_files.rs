@@ -151,7 +151,7 @@ const BODIES: &[(&str, &str)] = &[
     ("[[treatment]]\nname = \"x\"\n", "mine.toml:5:1: missing key 'placement'"),
     (
         "[sweep]\norder = \"random\"\n",
-        "mine.toml:6:9: order is 'random'; spread (cores first) and packed (siblings first) are allowed",
+        "mine.toml:6:9: order is 'random'; spread (far apart first), packed (siblings first) and packed-cores are allowed",
     ),
     ("[sweep]\npast = 0.5\n", "mine.toml:6:8: past is 0.5, and 1 to 16 is allowed"),
     ("[sweep]\npast = inf\n", "mine.toml:6:8: past is inf, and 1 to 16 is allowed"),

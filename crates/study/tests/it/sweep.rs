@@ -122,7 +122,8 @@ fn orders_of_a_file_are_checked() {
         ("\"up\"", "order is 'up'; spread"),
         ("[]", "no order is given"),
         ("[\"spread\", 1]", "order is 1; a word is needed"),
-        ("true", "order is true; spread, packed or a list"),
+        ("true", "order is true; spread, packed, packed-cores or a list"),
+        ("[\"spread\", \"packed\", \"packed-cores\"]", "two orders at most"),
     ] {
         let error = file(&format!("[sweep]\norder = {order}\n")).unwrap_err().to_string();
         assert!(error.contains(why), "{order}: {error}");

@@ -1,0 +1,173 @@
+//! What a level of locality is worth: two sessions on cores that share an L2 or an L3, or lie in two NUMA nodes or
+//! packages, against two cores of one package; and which level matters most.
+
+use super::facts::{by_group, estimates};
+use crate::estimate::THROUGHPUT;
+use crate::words::{finding, judged, names};
+use crate::{Estimate, Facts, Finding, FindingKind, Ratio};
+use threadwise_document::{Prose, prose};
+use threadwise_machine::placement::{Locality, resolve};
+use threadwise_machine::{CpuSet, Draw, Pin, Topology};
+use threadwise_study::ComparisonKind;
+
+/// A level and its words.
+pub struct Level {
+    /// Its comparison.
+    pub kind: ComparisonKind,
+    /// `The L3 matters most`.
+    pub noun: &'static str,
+    /// `two cores of one L3`.
+    pub pair: &'static str,
+    /// What its pair is compared with, where nothing more is known of that.
+    pub other: &'static str,
+}
+
+/// All levels, from the closest.
+pub const LEVELS: [Level; 4] = [
+    Level {
+        kind: ComparisonKind::SharedL2,
+        noun: "L2",
+        pair: "two cores of one L2",
+        other: "two with an L2 of their own",
+    },
+    Level {
+        kind: ComparisonKind::SharedL3,
+        noun: "L3",
+        pair: "two cores of one L3",
+        other: "two in different ones",
+    },
+    Level {
+        kind: ComparisonKind::Nodes,
+        noun: "NUMA node",
+        pair: "two NUMA nodes",
+        other: "two cores of one",
+    },
+    Level {
+        kind: ComparisonKind::Packages,
+        noun: "package",
+        pair: "two packages",
+        other: "two cores of one",
+    },
+];
+
+impl Level {
+    /// Its estimate of throughput in a group.
+    pub fn estimate<'a>(&self, facts: &Facts<'a>, group: &str) -> Option<&'a Estimate> {
+        let is_of_group = |name: &str| facts.study.treatment(name).is_some_and(|(_, one)| one.group == group);
+        facts.analysis.estimates.iter().find(|estimate| {
+            estimate.kind == self.kind && estimate.metric == THROUGHPUT && is_of_group(&estimate.treatment)
+        })
+    }
+}
+
+/// The levels of a group that were measured, with their estimates.
+pub fn levels<'a>(facts: &Facts<'a>, group: &str) -> Vec<(&'static Level, &'a Estimate)> {
+    LEVELS.iter().filter_map(|level| Some((level, level.estimate(facts, group)?))).collect()
+}
+
+/// The level whose ratio is shown to be further from 1 than that of every other one of a group, whichever way; `None` with
+/// fewer than two levels, or if the data do not show it.
+///
+/// Judged by the intervals that are adjusted for all comparisons, which hold together, so that one that lies beyond all
+/// others is rarely there by chance.
+pub fn most<'l>(levels: &[(&'l Level, &Estimate)]) -> Option<&'l Level> {
+    let distances: Vec<(f64, f64)> = levels.iter().map(|(_, one)| distance(&one.ratio)).collect();
+    let is_most =
+        |at: usize| distances.iter().enumerate().all(|(other, far)| other == at || far.1 < distances[at].0);
+    (0..levels.len()).find(|&at| levels.len() > 1 && is_most(at)).map(|at| levels[at].0)
+}
+
+/// Bounds of the distance of a ratio from 1, in logarithms.
+fn distance(ratio: &Ratio) -> (f64, f64) {
+    let (low, high) = (ratio.adjusted_low.ln(), ratio.adjusted_high.ln());
+    let ends = (low.abs().min(high.abs()), low.abs().max(high.abs()));
+    match low <= 0.0 && high >= 0.0 {
+        true => (0.0, ends.1),
+        false => ends,
+    }
+}
+
+/// Where two cores of `same-package` are on this machine.
+pub fn of_package(topology: &Topology) -> Option<Locality> {
+    let placement = "same-package".parse().ok()?;
+    let found = resolve(&placement, topology, &Draw::identity(topology), 1, Pin::Each).ok()?;
+    let &[one, other] = found.cpus.as_slice() else { return None };
+    Locality::of(topology, one, other)
+}
+
+/// A sentence a level, in the order of [`LEVELS`].
+pub fn found(facts: &Facts<'_>) -> Vec<Finding> {
+    LEVELS.iter().filter_map(|level| of_level(facts, level)).collect()
+}
+
+fn of_level(facts: &Facts<'_>, level: &Level) -> Option<Finding> {
+    let found = estimates(facts, |group| level.estimate(facts, group));
+    let text = by_group(facts, |group| Some(judged(level.estimate(facts, group)?)))?;
+    let nodes = facts.topology.numa_nodes.iter().filter(|node| !node.cpus.is_empty()).count();
+    let numa = match level.kind {
+        ComparisonKind::Packages if nodes < facts.topology.packages.len() => {
+            " Fewer NUMA nodes than packages are declared, so this says nothing about local and remote memory."
+        }
+        _ => "",
+    };
+    let text = prose!("Two sessions on {} against {}: {}.{}", level.pair, level.other, text, numa);
+    Some(finding(FindingKind::Packages, text, &names(&found)))
+}
+
+/// `The package matters most: two packages do 0.81x [0.79, 0.83] of two cores of one, two cores of one L3 1.12x [1.10, 1.14] of
+/// two in different ones` with the largest data of the study; `None` with fewer than two levels.
+pub fn sentence(facts: &Facts<'_>, judged: impl Fn(&Ratio) -> Prose) -> Option<Prose> {
+    let groups = facts.study.groups();
+    let found: Vec<(&str, Vec<(&Level, &Estimate)>)> =
+        groups.iter().map(|group| (*group, levels(facts, group))).collect();
+    // Of equals the last, which has the largest data.
+    let (group, mut levels) = found.into_iter().max_by_key(|(_, levels)| levels.len())?;
+    if levels.len() < 2 {
+        return None;
+    }
+    let most = most(&levels);
+    let is_most = |level: &Level| most.is_some_and(|most| most.kind == level.kind);
+    levels.sort_by_key(|(level, _)| !is_most(level));
+    let clauses = levels.iter().enumerate().map(|(at, (level, estimate))| {
+        let verb = if at == 0 { " do" } else { "" };
+        prose!("{}{} {} of {}", level.pair, verb, judged(&estimate.ratio), level.other)
+    });
+    let clauses = Prose::join(clauses, ", ");
+    let words = facts.group_words(group);
+    let place = if words.is_empty() { String::new() } else { format!(" {words}") };
+    Some(match most {
+        Some(level) => prose!("The {} matters most{}: {}.", level.noun, place, clauses),
+        None => prose!("{}{}.", clauses.capital(), place),
+    })
+}
+
+/// The groups of cores that a number of sessions fills in an order, if the groups are alike: `the cores of one L3`.
+pub fn filled(topology: &Topology, order: Option<&str>, sessions: u32) -> Option<String> {
+    let cores =
+        |cpus: &CpuSet| topology.cores.iter().filter(|core| !core.cpus.intersection(cpus).is_empty()).count();
+    let levels = [
+        ("L3", topology.llc_domains.iter().map(|one| &one.cpus).collect::<Vec<_>>()),
+        ("NUMA node", topology.numa_nodes.iter().map(|one| &one.cpus).collect()),
+        ("package", topology.packages.iter().map(|one| &one.cpus).collect()),
+    ];
+    let sessions = sessions as usize;
+    levels.into_iter().find_map(|(noun, sets)| {
+        let sets: Vec<_> = sets.into_iter().filter(|set| !set.is_empty()).collect();
+        let first = *sets.first()?;
+        let is_alike = |set: &&CpuSet| (set.len(), cores(set)) == (first.len(), cores(first));
+        if sets.len() < 2 || !sets.iter().all(is_alike) {
+            return None;
+        }
+        match order {
+            Some("packed") if sessions == first.len() => Some(format!("the logical CPUs of one {noun}")),
+            Some("packed-cores") if sessions == cores(first) => Some(format!("the cores of one {noun}")),
+            None | Some("spread") if sessions == sets.len() && cores(first) > 1 => {
+                Some(format!("one core of each {noun}"))
+            }
+            _ => None,
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests;
