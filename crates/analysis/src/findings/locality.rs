@@ -114,15 +114,17 @@ fn of_level(facts: &Facts<'_>, level: &Level) -> Option<Finding> {
     Some(finding(FindingKind::Packages, text, &names(&found)))
 }
 
+/// The group with the most levels, of equals the last, which has the largest data; `None` with fewer than two levels.
+pub fn group<'a>(facts: &Facts<'a>) -> Option<&'a str> {
+    let count = |group: &&str| levels(facts, group).len();
+    facts.study.groups().into_iter().max_by_key(count).filter(|group| count(group) > 1)
+}
+
 /// `The package matters most: two packages do 0.81x [0.79, 0.83] of two cores of one, two cores of one L3 1.12x [1.10, 1.14] of
-/// two in different ones` with the largest data of the study; `None` with fewer than two levels.
-pub fn sentence(facts: &Facts<'_>, judged: impl Fn(&Ratio) -> Prose) -> Option<Prose> {
-    let groups = facts.study.groups();
-    let found: Vec<(&str, Vec<(&Level, &Estimate)>)> =
-        groups.iter().map(|group| (*group, levels(facts, group))).collect();
-    // Of equals the last, which has the largest data.
-    let (group, mut levels) = found.into_iter().max_by_key(|(_, levels)| levels.len())?;
-    if levels.len() < 2 {
+/// two in different ones`; `None` without a level.
+pub fn sentence(facts: &Facts<'_>, group: &str, judged: impl Fn(&Ratio) -> Prose) -> Option<Prose> {
+    let mut levels = levels(facts, group);
+    if levels.is_empty() {
         return None;
     }
     let most = most(&levels);

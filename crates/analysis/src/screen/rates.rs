@@ -54,8 +54,18 @@ pub fn answer(facts: &Facts<'_>) -> Vec<Prose> {
     let cores = |group: &str| facts.against_alone(facts.two_cores(group)?, THROUGHPUT);
     let threads = |group: &str| core_yield(facts, group);
     let packages = |group: &str| facts.shapes(group, Shape::CrossPackage, Shape::SamePackage, THROUGHPUT);
-    let levels = locality::sentence(facts, judged).or_else(|| sentence(facts, &PACKAGES, packages));
-    let sentences = [sentence(facts, &CORES, cores), sentence(facts, &THREADS, threads), levels];
+    // Of several levels the largest is what one can set; the rest of that group is in the table.
+    let sentences = match locality::group(facts) {
+        Some(group) => {
+            let here = |other: &str| if other == group { threads(other) } else { None };
+            [locality::sentence(facts, group, judged), sentence(facts, &THREADS, here), None]
+        }
+        None => [
+            sentence(facts, &CORES, cores),
+            sentence(facts, &THREADS, threads),
+            sentence(facts, &PACKAGES, packages),
+        ],
+    };
     sentences.into_iter().chain([hidden(facts)]).flatten().collect()
 }
 
@@ -267,9 +277,12 @@ pub fn table<'a>(facts: &'a Facts<'a>, answer: &[Prose]) -> Option<Table> {
     Some(Table::new("", columns, rows))
 }
 
-/// The group with the most treatments, of several the first.
+/// The group with the most treatments, of several the first; with several levels of locality that of the answer.
 fn largest<'a>(facts: &Facts<'a>) -> Option<(&'a str, Vec<&'a TreatmentSummary>)> {
     let mut groups = facts.groups();
+    if let Some(group) = locality::group(facts) {
+        return groups.into_iter().find(|(other, _)| *other == group);
+    }
     groups.reverse();
     groups.into_iter().max_by_key(|(_, members)| members.len())
 }

@@ -293,7 +293,7 @@ fn runs(study: &Study, topology: &Topology, blocks: u32, rounds: u32) -> Vec<Run
     runs
 }
 
-fn slice(
+pub fn slice(
     t: &Treatment,
     cpus: &[u32],
     topology: &Topology,

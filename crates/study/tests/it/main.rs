@@ -12,6 +12,7 @@ mod instances;
 mod jobs;
 mod lab_machines;
 mod lab_simulations;
+mod levels;
 mod long_windows;
 mod looks;
 mod looks_missing;

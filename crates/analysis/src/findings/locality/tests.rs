@@ -57,7 +57,10 @@ fn texts(ratios: [f64; 3], noise: f64) -> (Vec<String>, String) {
     let verdict = plain_verdict(&study, &topology, &analysis);
     let found = verdict.iter().filter(|one| one.kind == FindingKind::Packages).map(Finding::text).collect();
     let facts = Facts::new(&study, &topology, &analysis);
-    (found, sentence(&facts, |ratio| Prose::from(&ratio.decisive())).unwrap().to_string())
+    (
+        found,
+        sentence(&facts, group(&facts).unwrap(), |ratio| Prose::from(&ratio.decisive())).unwrap().to_string(),
+    )
 }
 
 #[test]

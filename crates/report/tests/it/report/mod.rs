@@ -6,6 +6,7 @@ mod compare;
 pub mod documents;
 pub mod exports;
 mod lab_browser;
+mod levels;
 mod logical_cpus;
 mod looks;
 mod page;
