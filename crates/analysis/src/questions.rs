@@ -7,7 +7,8 @@ use crate::kinds::{self, indexes};
 use crate::looks::words::windows;
 use crate::question::{Case, Question};
 use crate::sections::{
-    self, activity, failures, hardware, logical_cpus, lost_cpu, method, readings, server_locks, time, usage,
+    self, activity, failures, hardware, logical_cpus, lost_cpu, memory_nodes, method, readings, server_locks,
+    time, usage,
 };
 use crate::words::finding;
 use crate::{
@@ -18,7 +19,7 @@ use threadwise_document::finding::in_order;
 use threadwise_document::{Prose, Section};
 use threadwise_study::Study;
 
-const QUESTIONS: [Question; 33] = [
+const QUESTIONS: [Question; 34] = [
     Question { findings: validity, ..Question::new("validity") },
     Question { findings: |facts| advice::findings(&advice::advice(facts)), ..Question::new("advice") },
     Question {
@@ -79,6 +80,7 @@ const QUESTIONS: [Question; 33] = [
         sections: |facts| list(changed_with::section(facts)),
         ..Question::new("changed-with")
     },
+    Question { sections: |facts| list(memory_nodes::section(facts)), ..Question::new("memory-nodes") },
     Question { sections: |facts| list(readings::section(facts)), ..Question::new("readings") },
     Question {
         findings: |facts| vec![machine::machine(facts.topology, facts.hardware)],

@@ -8,6 +8,7 @@ mod command;
 mod input;
 mod lane;
 mod leftovers;
+mod pages;
 mod phases;
 mod slice;
 mod warm;

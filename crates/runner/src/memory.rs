@@ -1,9 +1,10 @@
-//! Reading back the memory policy of a running worker.
+//! Reading back the memory policy of a running worker, and the nodes of a process's pages.
 //!
 //! Source: `numa(7)`: the second word of every line of `/proc/PID/numa_maps` is the policy of that
 //! mapping, or if it has none (heap and stack have none) that of the thread whose
 //! file it is (kernel `fs/proc/task_mmu.c`, `show_numa_map`).
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, ErrorKind};
 use threadwise_machine::{MemoryBinding, MemoryMode};
@@ -51,6 +52,39 @@ fn policy(lines: impl BufRead) -> io::Result<String> {
     Err(io::Error::new(ErrorKind::InvalidData, "it names neither a heap nor a stack"))
 }
 
+/// The bytes of a process on each NUMA node, by the system's number of the node.
+///
+/// # Errors
+/// Why the file cannot be read, in one line.
+pub fn bytes_by_node(pid: u32) -> Result<BTreeMap<u32, u64>, String> {
+    let path = format!("/proc/{pid}/numa_maps");
+    let read = File::open(&path).and_then(|file| by_node(BufReader::new(file)));
+    read.map_err(|error| match error.kind() {
+        ErrorKind::NotFound => format!("{path} does not exist: the kernel was built without NUMA"),
+        _ => format!("{path}: {error}"),
+    })
+}
+
+fn by_node(lines: impl BufRead) -> io::Result<BTreeMap<u32, u64>> {
+    let mut found: BTreeMap<u32, u64> = BTreeMap::new();
+    for line in lines.lines() {
+        let line = line?;
+        let number = |word: &str, name: &str| word.strip_prefix(name)?.parse::<u64>().ok();
+        let page_kib = line.split(' ').find_map(|word| number(word, "kernelpagesize_kB="));
+        let Some(page_bytes) = page_kib.and_then(|kib| kib.checked_mul(1024)) else { continue };
+        for word in line.split(' ').skip(2) {
+            let node = word.strip_prefix('N').and_then(|rest| rest.split_once('='));
+            if let Some((node, pages)) = node
+                && let (Ok(node), Ok(pages)) = (node.parse::<u32>(), pages.parse::<u64>())
+            {
+                let bytes = found.entry(node).or_default();
+                *bytes = bytes.saturating_add(pages.saturating_mul(page_bytes));
+            }
+        }
+    }
+    Ok(found)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -67,6 +101,19 @@ mod tests {
         assert_eq!(policy(MAPS.as_bytes()).unwrap(), "interleave:0-1");
         let without = MAPS.replace(" heap", "");
         assert_eq!(policy(without.as_bytes()).unwrap(), "default");
+    }
+
+    #[test]
+    fn pages_are_added_up_by_node() {
+        let huge = "7f1c1b000000 interleave:0-1 file=/N3=7 huge N1=2 kernelpagesize_kB=2048\n";
+        let found = by_node(format!("{MAPS}{huge}7f1c00000000 default\n").as_bytes()).unwrap();
+        let expected = [(0, 22 * 4096), (1, 18 * 4096 + (4 << 20))];
+        assert_eq!(found, BTreeMap::from(expected));
+        assert!(
+            by_node(&b"1 default N0=99999999999999999999 N1= Nx=1 kernelpagesize_kB=4\n"[..])
+                .unwrap()
+                .is_empty()
+        );
     }
 
     #[test]

@@ -20,6 +20,7 @@ pub mod look;
 pub mod note;
 pub mod observation;
 mod option;
+pub mod pages;
 pub mod parallel;
 pub mod plan;
 pub mod presets;

@@ -11,6 +11,7 @@ pub mod logical_cpus;
 pub mod looks;
 pub mod lost_cpu;
 pub mod machine;
+pub mod memory_nodes;
 pub mod method;
 pub mod neighbours;
 pub mod ratios;

@@ -3,10 +3,12 @@
 use crate::Facts;
 use std::collections::{BTreeMap, BTreeSet};
 use threadwise_document::{Block, Cell, Column, Section, Shown, Table, prose};
-use threadwise_study::{command, warmup, worklist};
+use threadwise_study::{command, pages, warmup, worklist};
 
-/// Samplers whose readings other sections show: output of commands and lists, warm-ups, and shared cores.
-const ELSEWHERE: [&str; 4] = [command::SAMPLER, worklist::SAMPLER, warmup::SAMPLER, "neighbour"];
+/// Samplers whose readings other sections show: output of commands and lists, warm-ups, pages by NUMA node, and shared
+/// cores.
+const ELSEWHERE: [&str; 5] =
+    [command::SAMPLER, worklist::SAMPLER, warmup::SAMPLER, pages::SAMPLER, "neighbour"];
 
 /// Most metrics of one sampler with a column; perf may have many.
 const MAX_METRICS: usize = 12;

@@ -2,7 +2,7 @@
 
 use super::input::Input;
 use super::lane::Lane;
-use super::{binding, command, leftovers};
+use super::{binding, command, leftovers, pages};
 use crate::watch;
 use crate::worker_process::{Failure, Place, WorkerProcess};
 use std::collections::VecDeque;
@@ -114,6 +114,7 @@ pub(super) fn await_ready(input: &Input<'_>, lane: &mut Lane<'_>) {
             lane.notes.extend(notes);
             lane.prepare_ns = input.clock.now_ns().saturating_sub(lane.started_ns);
             binding::check(lane);
+            pages::read(input, lane);
             (input.on_ready)(lane.prepare_ns as f64 / 1e9);
         }
         Err(failure) => lane.fail(failure),
@@ -154,6 +155,7 @@ fn wait(time: Duration, stop: &AtomicBool) {
 pub(super) fn finish_all(input: &Input<'_>, lanes: &mut [Lane<'_>], must_be_cached: bool) {
     for lane in lanes.iter_mut() {
         binding::check(lane);
+        pages::read(input, lane);
         if let Some(worker) = &mut lane.worker {
             worker.ask_to_stop();
         }

@@ -1,0 +1,49 @@
+//! Where the memory of a treatment's sessions lies, before its first slice and after its last.
+
+use super::input::Input;
+use super::lane::Lane;
+use crate::memory;
+use std::collections::BTreeMap;
+use threadwise_study::Reading;
+use threadwise_study::pages::{SAMPLER, metric};
+
+/// Adds the bytes on each NUMA node to a lane's readings, on a machine with several. A server with a process for each
+/// session has those of each by the session's logical CPU, and another one those of the process of all its sessions.
+pub(super) fn read(input: &Input<'_>, lane: &mut Lane<'_>) {
+    let has_memory = |node: &&threadwise_machine::topology::NumaNode| node.memory_bytes != Some(0);
+    if input.topology.numa_nodes.iter().filter(has_memory).count() < 2 || lane.worker.is_none() {
+        return;
+    }
+    let now_ns = input.clock.now_ns();
+    for (cpu, pid) in processes(lane) {
+        let reading = |metric: String, value: Option<f64>, gap: Option<String>| Reading {
+            sampler: SAMPLER.to_owned(),
+            metric,
+            cpu,
+            start_ns: now_ns,
+            end_ns: now_ns,
+            value,
+            gap,
+        };
+        match memory::bytes_by_node(pid) {
+            Ok(nodes) => lane.readings.extend(
+                nodes.into_iter().map(|(node, bytes)| reading(metric(node), Some(bytes as f64), None)),
+            ),
+            Err(why) => lane.readings.push(reading("bytes".to_owned(), None, Some(why))),
+        }
+    }
+}
+
+/// The processes of sessions, each with the logical CPU of its session if that has a process of its own.
+fn processes(lane: &Lane<'_>) -> Vec<(Option<u32>, u32)> {
+    let sessions = lane.placed.iter().filter(|thread| thread.name.starts_with("session"));
+    let mut of_server: BTreeMap<u32, Option<u32>> = BTreeMap::new();
+    for thread in sessions {
+        of_server.entry(thread.pid).and_modify(|cpu| *cpu = None).or_insert(thread.cpus.first());
+    }
+    match (of_server.len(), lane.worker.as_ref()) {
+        (0, Some(worker)) => vec![(None, worker.pid())],
+        (1, _) => of_server.into_keys().map(|pid| (None, pid)).collect(),
+        _ => of_server.into_iter().map(|(pid, cpu)| (cpu, pid)).collect(),
+    }
+}
