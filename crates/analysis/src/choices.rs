@@ -399,8 +399,8 @@ fn ordered<'a>(study: &'a Study, group: &str, line: &[&str], lines: &[Vec<&str>]
     let alone = all.find(|treatment| treatment.role == Role::Baseline && treatment.sessions < first);
     // Points of both orders have the words of the first.
     let is_shared = |name: &str| lines.iter().all(|line| line.contains(&name));
-    let own = treatments.iter().find(|treatment| !is_shared(&treatment.name));
-    let order = own.and_then(|treatment| word_of_order(treatment.placement.trim()));
+    let not_shared = treatments.iter().find(|treatment| !is_shared(&treatment.name));
+    let order = not_shared.and_then(|treatment| word_of_order(treatment.placement.trim()));
     Points { order, treatments: alone.into_iter().chain(treatments).collect() }
 }
 

@@ -30,3 +30,10 @@ pub struct Paste {
     #[serde(rename = "line")]
     pub text: String,
 }
+
+impl Paste {
+    /// A line and where it goes.
+    pub fn new(place: &str, text: impl Into<String>) -> Self {
+        Self { place: place.to_owned(), text: text.into() }
+    }
+}

@@ -4,7 +4,6 @@
 //! docker-run(1) (`--cpuset-cpus`, `--cpuset-mems`); Kubernetes, "Control CPU Management Policies on the Node"
 //! (`prefer-align-cpus-by-uncorecache`, KEP-4800) and "Control Topology Management Policies on a node".
 
-use super::paste::paste;
 use crate::Facts;
 use crate::choices::Candidate;
 use crate::shape::Shape;
@@ -30,17 +29,17 @@ pub fn lines(facts: &Facts<'_>, chosen: &Candidate) -> Vec<Paste> {
         return Vec::new();
     };
     let mut all = vec![
-        paste("shell, a running server", format!("taskset -acp {cpus} PID")),
-        paste("systemd unit", format!("AllowedCPUs={cpus}")),
+        Paste::new("shell, a running server", format!("taskset -acp {cpus} PID")),
+        Paste::new("systemd unit", format!("AllowedCPUs={cpus}")),
     ];
     match node_of(topology, cpus) {
         Some(node) => {
-            all.push(paste("systemd unit", format!("NUMAPolicy=bind NUMAMask={node}")));
-            all.push(paste("docker run", format!("--cpuset-cpus={cpus} --cpuset-mems={node}")));
+            all.push(Paste::new("systemd unit", format!("NUMAPolicy=bind NUMAMask={node}")));
+            all.push(Paste::new("docker run", format!("--cpuset-cpus={cpus} --cpuset-mems={node}")));
         }
-        None => all.push(paste("docker run", format!("--cpuset-cpus={cpus}"))),
+        None => all.push(Paste::new("docker run", format!("--cpuset-cpus={cpus}"))),
     }
-    all.push(paste("kubelet configuration, cpuManagerPolicy: static", kubernetes.to_owned()));
+    all.push(Paste::new("kubelet configuration, cpuManagerPolicy: static", kubernetes.to_owned()));
     all
 }
 

@@ -29,21 +29,17 @@ pub fn lines(facts: &Facts<'_>, choice: &Choice) -> Vec<Paste> {
         Axis::Placement => locality::lines(facts, chosen),
         Axis::Smt if choice.candidates.first() == Some(chosen) => one_thread(facts),
         Axis::Memory if is_interleaved(facts, chosen) => {
-            let own = engine_lines::lines(words::about(Axis::Memory), &facts.study.engine).into_iter();
-            let own = own.map(|(place, line)| paste(place, line.to_owned()));
-            own.chain([paste("shell", "numactl --interleave=all COMMAND".to_owned())]).collect()
+            let settings = engine_lines::lines(words::about(Axis::Memory), &facts.study.engine).into_iter();
+            let settings = settings.map(|(place, line)| Paste::new(place, line.to_owned()));
+            settings.chain([Paste::new("shell", "numactl --interleave=all COMMAND".to_owned())]).collect()
         }
         axis => {
             let less = number.saturating_sub(1).to_string();
             let text = |text: &str| text.replace("{n}", &number.to_string()).replace("{less}", &less);
             let found = engine_lines::lines(words::about(axis), &engine(facts, choice.axis, chosen));
-            found.into_iter().map(|(place, line)| paste(place, text(line))).collect()
+            found.into_iter().map(|(place, line)| Paste::new(place, text(line))).collect()
         }
     }
-}
-
-pub(super) fn paste(place: &str, text: String) -> Paste {
-    Paste { place: place.to_owned(), text }
 }
 
 /// The engine whose settings are meant; for jobs the recipe.
@@ -76,8 +72,8 @@ fn mask(facts: &Facts<'_>, choice: &Choice, chosen: &Candidate) -> Vec<Paste> {
         return Vec::new();
     };
     vec![
-        paste("systemd unit", format!("CPUAffinity={first}")),
-        paste("shell, until it is started again", format!("taskset -acp {first} PID")),
+        Paste::new("systemd unit", format!("CPUAffinity={first}")),
+        Paste::new("shell, until it is started again", format!("taskset -acp {first} PID")),
     ]
 }
 
@@ -85,13 +81,13 @@ fn mask(facts: &Facts<'_>, choice: &Choice, chosen: &Candidate) -> Vec<Paste> {
 fn one_thread(facts: &Facts<'_>) -> Vec<Paste> {
     let firsts: CpuSet = facts.topology.cores.iter().filter_map(|core| core.cpus.iter().next()).collect();
     let mut all = vec![
-        paste("shell, a running server", format!("taskset -acp {firsts} PID")),
-        paste("systemd unit", format!("CPUAffinity={firsts}")),
+        Paste::new("shell, a running server", format!("taskset -acp {firsts} PID")),
+        Paste::new("systemd unit", format!("CPUAffinity={firsts}")),
     ];
     match &facts.topology.identity.hypervisor {
-        Some(_) => all.push(paste("instance", "threads_per_core=1".to_owned())),
+        Some(_) => all.push(Paste::new("instance", "threads_per_core=1".to_owned())),
         None => {
-            all.push(paste(
+            all.push(Paste::new(
                 "root, whole machine",
                 "echo off > /sys/devices/system/cpu/smt/control".to_owned(),
             ));

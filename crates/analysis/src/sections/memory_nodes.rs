@@ -2,6 +2,7 @@
 
 use crate::{Facts, Interval};
 use std::collections::{BTreeMap, BTreeSet};
+use threadwise_document::numbers::percent;
 use threadwise_document::{Block, Cell, Column, Section, Shown, Table, prose};
 use threadwise_machine::Topology;
 use threadwise_study::{Run, pages};
@@ -39,7 +40,7 @@ pub fn section(facts: &Facts<'_>) -> Option<Section> {
         let remote = match ends {
             None => [Cell::none(), Cell::none()],
             Some((least, most)) => {
-                [share(mean), Cell::text(format!("{:.0}% to {:.0}%", 100.0 * least, 100.0 * most))]
+                [share(mean), Cell::text(format!("{} to {}", percent(least), percent(most)))]
             }
         };
         [Cell::text(&treatment.name), Cell::text(treatment.memory.to_string())]
@@ -56,7 +57,7 @@ pub fn section(facts: &Facts<'_>) -> Option<Section> {
     (!rows.is_empty()).then(|| {
         let about = prose!(
             "Pages that the processes of sessions had mapped after the last slice, from /proc/PID/numa_maps. Where all \
-             sessions are threads of one process, pages are not told apart by session: a session's share is that of \
+             sessions are threads of one process, pages are not separate by session: a session's share is that of \
              the process."
         );
         let table = Table::new(format!("Memory by NUMA node{more}"), columns, rows);
@@ -101,9 +102,9 @@ fn lay<'r>(topology: &Topology, runs: impl Iterator<Item = &'r Run>) -> Option<L
 
 /// The share of bytes on another node than that of a logical CPU; `None` if that is not known.
 fn remote_share(topology: &Topology, cpu: u32, nodes: &BTreeMap<u32, f64>) -> Option<f64> {
-    let own = topology.numa_nodes.get(topology.cpu(cpu)?.numa_node? as usize)?.os_id?;
+    let home = topology.numa_nodes.get(topology.cpu(cpu)?.numa_node? as usize)?.os_id?;
     let total: f64 = nodes.values().sum();
-    let local = nodes.iter().find(|(node, _)| i64::from(**node) == own).map_or(0.0, |(_, bytes)| *bytes);
+    let local = nodes.iter().find(|(node, _)| i64::from(**node) == home).map_or(0.0, |(_, bytes)| *bytes);
     (total > 0.0).then(|| 1.0 - local / total)
 }
 
@@ -145,7 +146,7 @@ mod tests {
 
     #[test]
     fn the_last_pages_of_each_process_count() {
-        let own = placed(
+        let apart = placed(
             &[0, 1],
             vec![
                 reading(Some(0), 0, 9.0, 1),
@@ -154,7 +155,7 @@ mod tests {
                 reading(Some(1), 0, 40.0, 2),
             ],
         );
-        let found = lay(&two_nodes(), [&own].into_iter()).unwrap();
+        let found = lay(&two_nodes(), [&apart].into_iter()).unwrap();
         assert_eq!(found.by_node, BTreeMap::from([(0, 0.875), (1, 0.125)]));
         assert_eq!(found.remote, [0.25, 1.0]);
     }

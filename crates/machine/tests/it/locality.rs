@@ -239,7 +239,7 @@ fn takes_in_turn(order: &[u32], sets: &[CpuSet]) -> bool {
     let taken = order.iter().filter_map(|cpu| sets.iter().position(|set| set.contains(*cpu)));
     let mut rounds = vec![0_usize; sets.len()];
     for at in taken {
-        // Nobody is served a second time while another, who has something left, is behind.
+        // No group comes a second time while another, which has cores left, is behind.
         let is_behind = |other: usize| other != at && left[other] > 0 && rounds[other] < rounds[at];
         if (0..sets.len()).any(is_behind) {
             return false;
