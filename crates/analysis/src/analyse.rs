@@ -3,7 +3,9 @@
 use crate::answers::Answers;
 use crate::estimate::{Observed, comparisons, covariates, lost_cpu, treatments};
 use crate::kinds::scans;
+use crate::looks::Looks;
 use crate::looks::claim::effects;
+use crate::looks::rows::By;
 use crate::looks::states::looked_at;
 use crate::question::Case;
 use crate::setting::Setting;
@@ -72,8 +74,12 @@ pub fn analyse_probed(
         scaling_laws: scaling_law::of_sweeps(&setting, &observed, runs),
         diagnostics: questions::ask(&Case { setting, observed: &observed, runs, slices: &slices }),
         looks: looks::prevalence::looks(&setting, &slices),
-        effects: effects(study, &slices, alpha),
+        effects: Vec::new(),
     };
+    let cut_ns = analysis.looks.as_ref().and_then(Looks::cut_ns);
+    let sorted = [Some(By::Core), cut_ns.map(|cut_ns| By::Distance { cut_ns })];
+    analysis.effects =
+        sorted.into_iter().flatten().filter_map(|by| effects(study, &slices, by, alpha)).collect();
     if let Some(queries) = &analysis.queries {
         analysis.choices = queries::choices(&queries.heat);
         analysis.choices.extend(queries::threads(&setting, &observed, runs));

@@ -58,9 +58,9 @@ pub struct Analysis {
     /// Where slices ran, if looks were taken around them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub looks: Option<Looks>,
-    /// Ratios by state, if slices have looks.
+    /// Ratios by state, and by distance, if slices have looks.
     #[serde(skip)]
-    pub effects: Option<Effects>,
+    pub effects: Vec<Effects>,
 }
 
 impl Analysis {

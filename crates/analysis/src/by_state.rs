@@ -1,11 +1,12 @@
 //! Ratios by state: slices while the host ran logical CPUs on one core, over slices on clear ones. The claims, and the
 //! section with its checks.
 
-use crate::looks::Coverage;
 use crate::looks::checks::Check;
 use crate::looks::claim::{ByState, Checked, Claim, Effect, Effects, Outcome};
 use crate::looks::contrast::Contrast;
 use crate::looks::gate::{MIN_BLOCKS, MIN_EPISODES, Needed};
+use crate::looks::rows::By;
+use crate::looks::{Coverage, Distance};
 use crate::sections::cells::columns;
 use crate::words::{finding, share};
 use crate::{Facts, Finding, FindingKind};
@@ -15,40 +16,62 @@ use threadwise_document::{Block, Cell, Column, Interval, Prose, Section, Shown, 
 
 /// One line for each treatment of which a size or a direction may be claimed.
 pub fn findings(facts: &Facts<'_>) -> Vec<Finding> {
-    let effects = facts.analysis.effects.iter().flat_map(|effects| &effects.effects);
-    effects.filter_map(|effect| line(facts, effect)).collect()
+    let all = facts.analysis.effects.iter();
+    let each = all.flat_map(|effects| effects.effects.iter().map(move |effect| (effects.by, effect)));
+    each.filter_map(|(by, effect)| line(facts, by, effect)).collect()
 }
 
-fn line(facts: &Facts<'_>, effect: &Effect) -> Option<Finding> {
+fn line(facts: &Facts<'_>, by: By, effect: &Effect) -> Option<Finding> {
     let by_state = effect.by_state()?;
-    let text = claimed(facts, effect, by_state)?;
+    let text = claimed(facts, by, effect, by_state)?;
     Some(finding(FindingKind::ByState, text, &[&effect.comparison]))
 }
 
 /// The claim about a treatment, in a sentence; `None` without one.
-pub fn claimed(facts: &Facts<'_>, effect: &Effect, by_state: &ByState) -> Option<Prose> {
+pub fn claimed(facts: &Facts<'_>, by: By, effect: &Effect, by_state: &ByState) -> Option<Prose> {
     let name = facts.label(&effect.treatment, facts.group_of(&effect.treatment));
     let both = shared(effect);
+    let (here, there) = sides(facts, by);
     match by_state.claim {
         Claim::Size => Some(prose!(
-            "In slices where this host ran {} of {} on one core, its ratio to {} was {} of that in slices on \
-             different cores without a neighbour (observational).",
+            "In slices where this host ran {} of {} on {}, its ratio to {} was {} of that in slices on {} \
+             (observational).",
             both,
             name,
+            here,
             facts.baseline_label(facts.group_of(&effect.treatment)),
-            &ratio(&by_state.ratio)
+            &ratio(&by_state.ratio),
+            there
         )),
         Claim::Direction => Some(prose!(
-            "In slices where this host ran {} of {} on one core it was {} than in slices on different cores \
-             without a neighbour (observational). How much is not known: in {} of the slices the looks before and \
-             after disagree.",
+            "In slices where this host ran {} of {} on {} it was {} than in slices on {} (observational). How much is \
+             not known: in {} of the slices the looks before and after disagree.",
             both,
             name,
+            here,
             if by_state.ratio.mean < 0.0 { "slower" } else { "faster" },
+            there,
             by_state.disagreement.map_or_else(|| "an unknown share".into(), share)
         )),
         Claim::NotShown | Claim::Refused => None,
     }
+}
+
+/// The two kinds of slices that are compared.
+fn sides(facts: &Facts<'_>, by: By) -> (String, String) {
+    match (by, facts.analysis.looks.as_ref().map(|looks| looks.distances.as_slice())) {
+        (By::Distance { .. }, Some([near, far, ..])) => (
+            format!("near cores (a line in {}, as inside one L3)", line_range(near)),
+            format!("cores further apart ({})", line_range(far)),
+        ),
+        (By::Distance { .. }, _) => ("near cores".to_owned(), "cores further apart".to_owned()),
+        (By::Core, _) => ("one core".to_owned(), "different cores without a neighbour".to_owned()),
+    }
+}
+
+/// Times of the lines of a level.
+fn line_range(level: &Distance) -> String {
+    format!("{} to {}", numbers::nanoseconds(level.line_ns_p5), numbers::nanoseconds(level.line_ns_p95))
 }
 
 /// `both logical CPUs`, `two of the 8 logical CPUs`.
@@ -66,20 +89,30 @@ pub fn ratio(contrast: &Contrast) -> Interval {
 
 /// The section; `None` for a study without looks.
 pub fn section(facts: &Facts<'_>) -> Option<Section> {
-    let effects = facts.analysis.effects.as_ref()?;
+    let all = &facts.analysis.effects;
+    let blocks: Vec<Block> = all.iter().flat_map(|effects| of_effects(facts, effects)).collect();
+    (!all.is_empty()).then(|| Section::new("by-state", "Ratios by state", blocks))
+}
+
+fn of_effects(facts: &Facts<'_>, effects: &Effects) -> Vec<Block> {
     let open: Vec<(&Effect, &ByState)> =
         effects.effects.iter().filter_map(|effect| Some((effect, effect.by_state()?))).collect();
+    let is_by_core = effects.by == By::Core;
     let mut blocks = Vec::new();
     if !open.is_empty() {
-        blocks.push(Block::on_page(ABOUT));
+        blocks.push(Block::on_page(if is_by_core { ABOUT } else { ABOUT_DISTANCE }));
         blocks.push(Block::Table(ratios(facts, effects, &open)));
-        let lines = open.iter().filter_map(|(effect, by_state)| words(facts, effect, by_state));
+        let lines = open.iter().filter_map(|(effect, by_state)| words(facts, effects.by, effect, by_state));
         blocks.push(Block::List(lines.collect(), Shown::Page));
         blocks.push(Block::Table(checks(facts, effects, &open)));
         blocks.push(Block::Table(beside(facts, &open)));
     }
+    // How far apart two are is compared where that can be done, and not asked for.
+    if !is_by_core {
+        return blocks;
+    }
     let both = effects.effects.iter().filter(|effect| effect.seen.episodes() > 0);
-    let mut closed: Vec<Prose> = both.filter_map(|effect| too_rare(facts, effect)).collect();
+    let mut closed: Vec<Prose> = both.filter_map(|effect| too_rare(facts, effects, effect)).collect();
     closed.extend(effects.effects.iter().filter_map(|effect| not_whole(facts, effect)));
     if open.is_empty() && closed.is_empty() {
         blocks.push(Block::on_page(
@@ -90,8 +123,12 @@ pub fn section(facts: &Facts<'_>) -> Option<Section> {
         blocks.push(Block::List(closed, Shown::Page));
     }
     blocks.extend(spread(facts, effects).map(Block::Table));
-    Some(Section::new("by-state", "Ratios by state", blocks))
+    blocks
 }
+
+const ABOUT_DISTANCE: &str = "The same by distance: rounds are sorted by how long a cache line took between the treatment's two logical CPUs in \
+     the look before its slice, where these were on different cores. Near are the lines of the lowest level, which \
+     this machine may not declare as a cache. WIDE, which neighbours slow, has to be the same near and far.";
 
 const ABOUT: &str = "Rounds are sorted by the look before the treatment's slice: two of its logical CPUs on one core, or each on a \
      core of its own without a neighbour. The ratio of the two is taken inside blocks. It is observational: it \
@@ -103,17 +140,29 @@ fn label<'a>(facts: &Facts<'a>, effect: &'a Effect) -> &'a str {
 }
 
 fn ratios(facts: &Facts<'_>, effects: &Effects, open: &[(&Effect, &ByState)]) -> Table {
+    let (caption, looks, over) = match effects.by {
+        By::Core => (
+            "Ratio to the baseline in slices on one core, over that on different cores",
+            "looks on one core",
+            "one core over different",
+        ),
+        By::Distance { .. } => (
+            "Ratio to the baseline in slices on near cores, over that on cores further apart",
+            "looks on near cores",
+            "near over far",
+        ),
+    };
     Table::of(
-        "Ratio to the baseline in slices on one core, over that on different cores",
+        caption,
         open,
         &[
             (Column::text("treatment"), &|(effect, _)| {
                 Cell::named(label(facts, effect), facts.group_of(&effect.treatment))
             }),
-            (Column::figure("looks on one core").shorten_at(1), &|(effect, _)| {
+            (Column::figure(looks).shorten_at(1), &|(effect, _)| {
                 effect.prevalence(effects.level).map_or_else(Cell::none, Cell::Share)
             }),
-            (Column::figure("one core over different").shorten_at(2), &|(_, by)| contrast(Some(&by.ratio))),
+            (Column::figure(over).shorten_at(2), &|(_, by)| contrast(Some(&by.ratio))),
             (Column::figure("p by shifts").drop_at(2), &|(_, by)| Cell::Text(p_value(by.p_shift))),
             (Column::figure("blocks").drop_at(3), &|(_, by)| Cell::count(by.ratio.blocks)),
             (Column::figure("looks disagree").drop_at(4), &|(_, by)| Cell::value(by.disagreement, "share")),
@@ -137,9 +186,9 @@ fn claim_word(claim: Claim) -> &'static str {
 }
 
 /// The claim, or the checks that refused it.
-fn words(facts: &Facts<'_>, effect: &Effect, by_state: &ByState) -> Option<Prose> {
+fn words(facts: &Facts<'_>, by: By, effect: &Effect, by_state: &ByState) -> Option<Prose> {
     if by_state.claim != Claim::Refused {
-        return claimed(facts, effect, by_state);
+        return claimed(facts, by, effect, by_state);
     }
     let refusing = by_state.checks.iter().filter(|check| !check.passed());
     let names: Vec<Prose> = refusing.map(|check| name(check.check).into()).collect();
@@ -210,12 +259,11 @@ fn beside(facts: &Facts<'_>, open: &[(&Effect, &ByState)]) -> Table {
 }
 
 /// Why a treatment is not compared by state, and how long a study would have to be; `None` if it is.
-fn too_rare(facts: &Facts<'_>, effect: &Effect) -> Option<Prose> {
+fn too_rare(facts: &Facts<'_>, effects: &Effects, effect: &Effect) -> Option<Prose> {
     let Outcome::Closed(needed) = &effect.outcome else { return None };
     let seen = &effect.seen;
-    let level = facts.analysis.effects.as_ref().map_or(facts.level(), |effects| effects.level);
     let often: Prose =
-        effect.prevalence(level).as_ref().map_or_else(|| "an unknown share".into(), Prose::from);
+        effect.prevalence(effects.level).as_ref().map_or_else(|| "an unknown share".into(), Prose::from);
     Some(prose!(
         "{}: this host ran {} on one core in {} of the looks before slices. {} of {} have both states, in {}; a \
          comparison needs {} blocks and {} visits, {}.",

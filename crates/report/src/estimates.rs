@@ -9,6 +9,7 @@ use crate::json::form::{each_object, merged};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
+use threadwise_analysis::looks::rows::By;
 use threadwise_analysis::{core_times, kinds, logical_cpu_gaps};
 use threadwise_document::{Answer, Direction};
 use threadwise_study::Study;
@@ -278,9 +279,12 @@ fn estimate(
 /// The analysis of a study as a tree, with what only the raw runs tell.
 fn tree(facts: &Facts<'_>) -> Value {
     let core_time = (!core_times(facts).is_empty()).then(|| json!({"core_time": core_times(facts)}));
-    let by_state = facts.analysis.effects.as_ref().map(|effects| json!({"by_state": ByState::of(effects)}));
+    let by_state = facts.analysis.effects.iter().map(|effects| match effects.by {
+        By::Core => json!({"by_state": ByState::of(effects)}),
+        By::Distance { .. } => json!({"by_distance": ByState::of(effects)}),
+    });
     let mut analysis = merged(json!(facts.analysis), core_time.unwrap_or_else(|| json!({})));
-    analysis = merged(analysis, by_state.unwrap_or_else(|| json!({})));
+    analysis = by_state.fold(analysis, merged);
     if let Value::Array(diagnostics) = analysis["diagnostics"].take() {
         for found in diagnostics {
             if let Some(question) = found["question"].as_str().map(str::to_owned) {

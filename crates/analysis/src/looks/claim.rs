@@ -6,7 +6,7 @@ use super::counted::moment;
 use super::coverage::{Coverage, of_runs};
 use super::effect::{between_blocks, by_both_looks, by_look_before, disagreement, shift_p};
 use super::gate::{Needed, Seen};
-use super::rows::{Row, rounds, rows};
+use super::rows::{By, Row, rounds, rows};
 use super::spread::Spread;
 use super::states::LookedAt;
 use schemars::JsonSchema;
@@ -34,6 +34,8 @@ pub struct Level {
     pub shifts: u32,
     /// Seed of the draws.
     pub seed: u64,
+    /// What slices are sorted by.
+    pub by: By,
 }
 
 /// A check with its interval, in logarithms.
@@ -148,6 +150,8 @@ impl Effect {
 /// All comparisons of a study by state.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Effects {
+    /// What slices are sorted by.
+    pub by: By,
     /// In the order of the study's comparisons.
     pub effects: Vec<Effect>,
     /// Level of the intervals of ratios.
@@ -160,15 +164,15 @@ pub struct Effects {
 /// (what is seen during a slice came after its treatment began, and may be its effect), or if no treatment of two or
 /// more logical CPUs is compared with a baseline of two. Claims of several treatments are adjusted together by Holm's
 /// procedure.
-pub fn effects(study: &Study, slices: &[LookedAt<'_>], alpha: f64) -> Option<Effects> {
+pub fn effects(study: &Study, slices: &[LookedAt<'_>], by: By, alpha: f64) -> Option<Effects> {
     if slices.iter().all(|slice| slice.looks.is_empty()) || moment(slices) != Moment::Before {
         return None;
     }
-    let level = Level { alpha, shifts: SHIFTS, seed: study.seed };
+    let level = Level { alpha, shifts: SHIFTS, seed: study.seed, by };
     let compared = study.comparisons.iter().filter(|comparison| comparison.kind == ComparisonKind::Baseline);
     let mut effects: Vec<Effect> = compared
         .filter_map(|comparison| {
-            let rows = rows(comparison, slices);
+            let rows = rows(comparison, slices, by);
             let was_seen = rows.iter().any(|row| row.before.is_some());
             let treated = || slices.iter().filter(|slice| slice.run.treatment == comparison.treatment);
             let cpus = treated().map(|slice| slice.run.cpus.len()).max().unwrap_or(0);
@@ -187,7 +191,12 @@ pub fn effects(study: &Study, slices: &[LookedAt<'_>], alpha: f64) -> Option<Eff
             by_state.claim = Claim::NotShown;
         }
     }
-    (!effects.is_empty()).then_some(Effects { effects, level: 1.0 - alpha, checks_level: 1.0 - 2.0 * alpha })
+    (!effects.is_empty()).then_some(Effects {
+        by,
+        effects,
+        level: 1.0 - alpha,
+        checks_level: 1.0 - 2.0 * alpha,
+    })
 }
 
 fn open(effect: &mut Effect) -> Option<&mut ByState> {
@@ -223,7 +232,9 @@ pub fn by_state(rows: &[Row], level: Level) -> Option<ByState> {
         let found = pooled(&check.by_block(rows, &rounds));
         let scale = if check == Check::Prevalence { size } else { 1.0 };
         let contrast = found.map(|found| Contrast::new(&found, 2.0 * level.alpha).scaled(scale));
-        Checked { check, contrast, limit: (check != Check::Wide).then_some(CHECK_LIMIT * size) }
+        // Only those on one core lose its width.
+        let loses_width = check == Check::Wide && level.by == By::Core;
+        Checked { check, contrast, limit: (!loses_width).then_some(CHECK_LIMIT * size) }
     };
     let mut found = ByState {
         ratio,

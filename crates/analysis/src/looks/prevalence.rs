@@ -146,6 +146,13 @@ pub struct CpuShares {
 }
 
 impl Looks {
+    /// Between the nearest level of lines between different cores and the next one, nanoseconds a move; `None` if all
+    /// are of one level.
+    pub fn cut_ns(&self) -> Option<f64> {
+        let [near, far, ..] = self.distances.as_slice() else { return None };
+        Some((near.line_ns_p95 * far.line_ns_p5).sqrt())
+    }
+
     /// Share of the looks that count in which the study was in a state.
     pub fn share(&self, state: State) -> Option<&Interval> {
         self.study.iter().find(|one| one.state == state).map(|one| &one.share)

@@ -3,7 +3,7 @@
 //! The statistics of this module work on rows, so that thousands of simulated studies take seconds; [`rows`] makes them
 //! from the runs of a study.
 
-use super::states::{LookedAt, State};
+use super::states::{Judged, LookedAt, State};
 use std::collections::BTreeMap;
 use threadwise_study::{Comparison, Look, Moment};
 
@@ -73,10 +73,45 @@ pub struct Row {
     pub adds_per_ns: Option<f64>,
 }
 
+/// What slices are sorted by.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum By {
+    /// Two of the treatment's logical CPUs on one core, or each on a core of its own.
+    Core,
+    /// The treatment's two logical CPUs on cores that pass a cache line in at most this time, or on cores further apart;
+    /// in rows near is [`State::SameCore`] and far [`State::Clear`].
+    Distance {
+        /// Between the nearest level of lines and the next one, nanoseconds a move.
+        cut_ns: f64,
+    },
+}
+
+impl By {
+    /// The state of a treatment's logical CPUs in a look, as rows have it.
+    fn state(self, cpus: &[u32], judged: &Judged<'_>) -> State {
+        let state = State::of(cpus, &judged.shares);
+        let Self::Distance { cut_ns } = self else { return state };
+        match (state, line_ns(judged.look, cpus)) {
+            // With neighbours too: these come and go by themselves, and WIDE, which they slow, must be the same.
+            (State::Clear | State::Neighbour, Some(line_ns)) if line_ns <= cut_ns => State::SameCore,
+            (State::Clear | State::Neighbour, Some(_)) => State::Clear,
+            (State::Away, _) => State::Away,
+            // Siblings of one core are no distance between cores.
+            (State::Clear | State::Neighbour | State::SameCore | State::Unknown, _) => State::Unknown,
+        }
+    }
+}
+
+/// The line between two logical CPUs; `None` of more, or if it did not pass.
+fn line_ns(look: &Look, cpus: &[u32]) -> Option<f64> {
+    let &[one, other] = cpus else { return None };
+    look.pairs.iter().find(|pair| (pair.a, pair.b) == (one.min(other), one.max(other)))?.line_ns
+}
+
 /// The rows of a comparison in order of time: slices of all treatments in blocks in which the treatment has a run.
 /// Empty if the comparison does not have a baseline of two, or the treatment has fewer than two logical CPUs, which
 /// cannot share a core.
-pub fn rows(comparison: &Comparison, slices: &[LookedAt<'_>]) -> Vec<Row> {
+pub fn rows(comparison: &Comparison, slices: &[LookedAt<'_>], by: By) -> Vec<Row> {
     let [baseline, twin] = comparison.baseline.as_slice() else { return Vec::new() };
     let side = |name: &String| match name {
         _ if *name == comparison.treatment => Side::Treatment,
@@ -91,14 +126,16 @@ pub fn rows(comparison: &Comparison, slices: &[LookedAt<'_>]) -> Vec<Row> {
         .collect();
     let row = |slice: &LookedAt<'_>| {
         let cpus = cpus.get(&slice.run.block)?;
-        let after = slice.looks.iter().find(|one| one.moment == Moment::After).map(|one| one.look);
+        let last = slice.looks.iter().rev().find(|one| one.moment == Moment::Before);
+        let first = slice.looks.iter().find(|one| one.moment == Moment::After);
+        let after = first.map(|one| one.look);
         Some(Row {
             block: slice.run.block,
             round: slice.slice.round,
             side: side(&slice.run.treatment),
             start_ns: slice.slice.start_ns,
-            before: slice.before(cpus),
-            after: slice.after(cpus),
+            before: last.map(|one| by.state(cpus, one)),
+            after: first.map(|one| by.state(cpus, one)),
             amount: Amount { done: slice.slice.rows() as f64, time_ns: slice.slice.window_ns as f64 },
             chain_per_ns: after.and_then(|look| chain_per_ns(look, cpus)),
             adds_per_ns: after.and_then(|look| adds_per_ns(look, cpus)),

@@ -1,4 +1,4 @@
-//! Ratios by state: the claim about a comparison together with how often its states were seen.
+//! Ratios by state, and by distance: the claim about a comparison together with how often its states were seen.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -6,10 +6,12 @@ use threadwise_analysis::looks::checks::Check;
 use threadwise_analysis::looks::claim::{self, Checked, Effect, Effects, Outcome};
 use threadwise_analysis::looks::contrast::Contrast;
 use threadwise_analysis::looks::gate::Needed;
+use threadwise_analysis::looks::rows::By;
 use threadwise_analysis::looks::spread::Spread;
 use threadwise_document::Interval;
 
-/// All comparisons of a study by state: slices on one core over slices on different cores, observational.
+/// All comparisons of a study by state: slices on one core over slices on different cores, or slices on near cores over
+/// slices on cores further apart; observational.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct ByState<'a> {
     /// Level of ratios.
@@ -31,7 +33,7 @@ struct Compared<'a> {
     cpus: usize,
     /// How many of them were looked at.
     looked_at: usize,
-    /// Looks that saw it on one core.
+    /// Looks that saw it on one core, or on near ones.
     prevalence: Option<Interval>,
     /// Blocks with complete rounds.
     blocks: Option<usize>,
@@ -41,6 +43,10 @@ struct Compared<'a> {
     one_core_stretches: Option<usize>,
     /// Stretches of looks on different cores.
     alone_stretches: Option<usize>,
+    /// Stretches of looks on near cores.
+    near_stretches: Option<usize>,
+    /// Stretches of looks on cores further apart.
+    far_stretches: Option<usize>,
     /// Blocks until states may be compared.
     needed: Option<&'a Needed>,
     /// The ratio, where states may be compared.
@@ -78,12 +84,12 @@ impl<'a> ByState<'a> {
             level: effects.level,
             // 1 − 2(1 − 0.95) is 0.9 except for the last bits.
             checks_level: (effects.checks_level * 1e9).round() / 1e9,
-            comparisons: effects.effects.iter().map(|one| compared(one, effects.level)).collect(),
+            comparisons: effects.effects.iter().map(|one| compared(one, effects)).collect(),
         }
     }
 }
 
-fn compared(effect: &Effect, level: f64) -> Compared<'_> {
+fn compared<'a>(effect: &'a Effect, effects: &Effects) -> Compared<'a> {
     let (needed, looked_at) = match &effect.outcome {
         Outcome::Closed(needed) => (Some(needed), None),
         Outcome::NotWhole(coverage) => (None, Some(coverage.looked_at as usize)),
@@ -91,16 +97,20 @@ fn compared(effect: &Effect, level: f64) -> Compared<'_> {
     };
     let counted = |count: usize| looked_at.is_none().then_some(count);
     let seen = &effect.seen;
+    let (same, clear) = (counted(seen.same_episodes), counted(seen.clear_episodes));
+    let is_by_core = effects.by == By::Core;
     Compared {
         comparison: &effect.comparison,
         treatment: &effect.treatment,
         cpus: effect.cpus,
         looked_at: looked_at.unwrap_or(effect.cpus),
-        prevalence: effect.prevalence(level),
+        prevalence: effect.prevalence(effects.level),
         blocks: counted(seen.blocks),
         blocks_with_both: counted(seen.blocks_with_both),
-        one_core_stretches: counted(seen.same_episodes),
-        alone_stretches: counted(seen.clear_episodes),
+        one_core_stretches: same.filter(|_| is_by_core),
+        alone_stretches: clear.filter(|_| is_by_core),
+        near_stretches: same.filter(|_| !is_by_core),
+        far_stretches: clear.filter(|_| !is_by_core),
         needed,
         by_look_before: effect
             .by_state()

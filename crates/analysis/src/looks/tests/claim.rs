@@ -2,11 +2,11 @@
 
 use super::super::checks::Check;
 use super::super::claim::{Claim, Level, Outcome, by_state, effect};
-use super::super::rows::{Row, Side};
+use super::super::rows::{By, Row, Side};
 use super::super::states::State::{Clear, SameCore};
 use super::study;
 
-const LEVEL: Level = Level { alpha: 0.05, shifts: 199, seed: 1 };
+const LEVEL: Level = Level { alpha: 0.05, shifts: 199, seed: 1, by: By::Core };
 
 fn claim(rows: &[Row]) -> (Claim, Vec<Check>) {
     let got = by_state(rows, LEVEL).unwrap();

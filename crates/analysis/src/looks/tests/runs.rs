@@ -2,7 +2,7 @@
 
 use super::super::claim::{Claim, Outcome, effects};
 use super::super::coverage::Coverage;
-use super::super::rows::{Side, rows};
+use super::super::rows::{By, Side, rows};
 use super::super::states::{State, looked_at};
 use crate::fixtures::{machine, run, study};
 use crate::{Facts, analyse_on, document};
@@ -56,7 +56,7 @@ fn placement() -> Study {
 #[test]
 fn rows_have_the_states_of_the_treatments_cpus_whoever_they_belong_to() {
     let (study, runs) = (placement(), runs(2, 8));
-    let got = rows(&study.comparisons[0], &looked_at(&runs));
+    let got = rows(&study.comparisons[0], &looked_at(&runs), By::Core);
     assert_eq!(got.len(), 2 * 8 * 3);
     let first = &got[0];
     assert_eq!(
@@ -73,14 +73,14 @@ fn rows_have_the_states_of_the_treatments_cpus_whoever_they_belong_to() {
 fn one_logical_cpu_has_no_rows() {
     let (study, mut runs) = (placement(), runs(2, 8));
     runs.iter_mut().for_each(|run| run.cpus = vec![0]);
-    assert_eq!(rows(&study.comparisons[0], &looked_at(&runs)), []);
-    assert_eq!(effects(&study, &looked_at(&runs), 0.05), None);
+    assert_eq!(rows(&study.comparisons[0], &looked_at(&runs), By::Core), []);
+    assert_eq!(effects(&study, &looked_at(&runs), By::Core, 0.05), None);
 }
 
 #[test]
 fn a_study_with_looks_claims_its_ratio_by_state_and_one_without_says_nothing() {
     let (study, mut runs) = (placement(), runs(12, 20));
-    let got = effects(&study, &looked_at(&runs), 0.05).unwrap();
+    let got = effects(&study, &looked_at(&runs), By::Core, 0.05).unwrap();
     let effect = &got.effects[0];
     assert_eq!((effect.treatment.as_str(), effect.comparison.as_str()), ("P", "P : A+A'"));
     let by_state = effect.by_state().unwrap();
@@ -88,7 +88,7 @@ fn a_study_with_looks_claims_its_ratio_by_state_and_one_without_says_nothing() {
     assert!((by_state.ratio.mean.exp() - 0.65).abs() < 0.01);
     assert_eq!((got.level, got.checks_level), (0.95, 0.9));
     runs.iter_mut().flat_map(|run| &mut run.slices).for_each(|slice| slice.looks.clear());
-    assert_eq!(effects(&study, &looked_at(&runs), 0.05), None);
+    assert_eq!(effects(&study, &looked_at(&runs), By::Core, 0.05), None);
 }
 
 #[test]
@@ -96,7 +96,7 @@ fn a_treatment_that_is_not_wholly_looked_at_is_not_compared_by_state() {
     let mut runs = runs(12, 20);
     // In one block of twelve one more logical CPU, that no look saw.
     runs.iter_mut().filter(|run| run.treatment == "P" && run.block == 5).for_each(|run| run.cpus.push(2));
-    let got = effects(&placement(), &looked_at(&runs), 0.05).unwrap();
+    let got = effects(&placement(), &looked_at(&runs), By::Core, 0.05).unwrap();
     let effect = &got.effects[0];
     assert_eq!(effect.outcome, Outcome::NotWhole(Coverage { cpus: 3, looked_at: 2 }));
     assert_eq!((effect.by_state(), effect.prevalence(0.95), effect.seen.blocks), (None, None, 0));
@@ -146,6 +146,42 @@ fn a_report_says_what_is_claimed_in_words_that_promise_no_more() {
     for text in [&section, &verdict] {
         assert!(!text.contains("SMT yield of this machine"));
     }
+}
+
+/// The same visits on near cores instead of on one: nothing but the line and the rate of P differs.
+fn near_and_far() -> Vec<Run> {
+    let mut all = runs(12, 20);
+    for slice in all.iter_mut().flat_map(|run| &mut run.slices) {
+        for one in &mut slice.looks {
+            let line_ns = if slice.round % 4 < 2 { 28.0 } else { 118.0 };
+            one.look = look(false);
+            one.look.pairs[0].line_ns = Some(line_ns + f64::from(slice.round % 3));
+        }
+    }
+    all
+}
+
+#[test]
+fn ratios_by_distance_are_claimed_as_those_by_state_are() {
+    let (section, verdict) = shown(&near_and_far());
+    let line = "In slices where this host ran both logical CPUs of P on near cores (a line in 28.0 ns to 30.0 ns, as inside one \
+                L3), its ratio to A was 0.65x [0.65, 0.65] of that in slices on cores further apart (118 ns to 120 ns) \
+                (observational).";
+    assert!(verdict.contains(line), "{verdict}");
+    assert!(section.contains("near over far"), "{section}");
+}
+
+#[test]
+fn a_ratio_by_distance_is_refused_where_widths_differ_by_distance() {
+    let mut all = near_and_far();
+    // A neighbour is always there when they are near.
+    for slice in all.iter_mut().flat_map(|run| &mut run.slices).filter(|slice| slice.round % 4 < 2) {
+        for cpu in slice.looks.iter_mut().flat_map(|one| &mut one.look.cpus) {
+            cpu.adds_per_step = Some(2.5);
+        }
+    }
+    let (_, verdict) = shown(&all);
+    assert!(!verdict.contains("near cores"), "{verdict}");
 }
 
 #[test]

@@ -13,7 +13,7 @@ use threadwise_analysis::looks::claim::{ByState, CHECK_LIMIT, Checked, Claim, Le
 use threadwise_analysis::looks::contrast::{Contrast, Unit, by_block};
 use threadwise_analysis::looks::effect::{by_look_before, unit};
 use threadwise_analysis::looks::gate::Seen;
-use threadwise_analysis::looks::rows::rounds;
+use threadwise_analysis::looks::rows::{By, rounds};
 use threadwise_analysis::looks::spread::Spread;
 use threadwise_analysis::looks::states::State;
 
@@ -60,7 +60,7 @@ struct Ended {
 
 fn measured(guest: &Guest, seed: u64) -> Option<ByState> {
     let rows = study(guest, seed);
-    let level = Level { alpha: ALPHA, shifts: 199, seed };
+    let level = Level { alpha: ALPHA, shifts: 199, seed, by: By::Core };
     Seen::new(&rows, &rounds(&rows)).is_open().then(|| by_state(&rows, level)).flatten()
 }
 
@@ -278,7 +278,7 @@ fn other_limits(guest: &Guest) {
     let seeds: Vec<u64> = (150_000_000..150_000_000 + studies()).collect();
     let passes = each(&seeds, |_, seed| {
         let rows = study(guest, *seed);
-        let of_level = |alpha| by_state(&rows, Level { alpha, shifts: 0, seed: 0 }).unwrap();
+        let of_level = |alpha| by_state(&rows, Level { alpha, shifts: 0, seed: 0, by: By::Core }).unwrap();
         let [usual, strict] = [ALPHA, ALPHA / 2.0].map(of_level);
         let nearer = usual.ratio.low.abs().min(usual.ratio.high.abs());
         let within = |checks: &ByState, limit: f64| {

@@ -157,7 +157,7 @@ fn json_has_ratios_by_state_with_their_checks() {
         (&one["treatment"], &one["cpus"], &one["needed"]),
         (&"same-package".into(), &2.into(), &Value::Null)
     );
-    let effects = fixture.analysis.effects.as_ref().unwrap();
+    let effects = fixture.analysis.effects.first().unwrap();
     let wanted = effects.effects[0].by_state().unwrap();
     let got = &one["by_look_before"];
     let close = |got: &Value, log: f64| (got.as_f64().unwrap().ln() - log).abs() < 1e-9;
