@@ -40,7 +40,8 @@ pub enum Bare {
 }
 
 impl Bare {
-    fn of(topology: &Topology, node: u32) -> Self {
+    /// The reason for a node of this machine.
+    pub fn of(topology: &Topology, node: u32) -> Self {
         let cpus = &topology.logical_cpus;
         if cpus.iter().any(|cpu| cpu.numa_node == Some(node) && cpu.online) {
             Self::NotAllowed
