@@ -4,9 +4,9 @@ use super::data::{Drawn, DrawnRect, DrawnText, Machine};
 use crate::drawing::topology_line;
 use crate::layout::Layout;
 use crate::picture::areas::{AreaKind, Cell, Picture};
-use crate::picture::place::{Lengths, Placed, Rect, fitting, place_root};
+use crate::picture::place::{Lengths, Placed, Rect, fitting, place_root, wrapped};
 use crate::picture::{Mark, Sessions};
-use crate::terminal::{columns, wrap};
+use crate::terminal::columns;
 use std::collections::BTreeSet;
 use threadwise_document::numbers::{bytes, cpu_list, significant};
 use threadwise_machine::Topology;
@@ -31,8 +31,10 @@ const BASELINE: u32 = 11;
 const SIDE: u32 = 8;
 /// From the upper edge of a box or a logical CPU to its first line.
 const ABOVE: u32 = 2;
-/// Around everything: frames are 1 px thick and must not be cut at the edge.
+/// Around a picture inside the page: frames are 1 px thick and must not be cut at the edge.
 const MARGIN: u32 = 2;
+/// Around a picture in a file of its own.
+const WIDE_MARGIN: u32 = 12;
 /// Side of a swatch of the legend.
 const SWATCH: u32 = 13;
 
@@ -57,18 +59,20 @@ fn drawn(topology: &Topology, sessions: Option<&Sessions<'_>>, head: &[String]) 
     let lengths = lengths(&picture);
     let picture = fitting(&picture, WIDTH, MAX_HEIGHT, &lengths);
     let mut placed = place_root(&picture.root, WIDTH, &lengths);
-    let mut sheet = Sheet { width: placed.place.width.max(MIN_TEXT), ..Sheet::default() };
+    let margin = if head.is_empty() { MARGIN } else { WIDE_MARGIN };
+    let width = placed.place.width.max(MIN_TEXT);
+    let mut sheet = Sheet { drawn: Drawn::default(), margin, width, bottom: margin };
     head.iter().for_each(|line| sheet.lines(line, "head"));
-    sheet.bottom += if head.is_empty() { MARGIN } else { LINE };
-    placed.shift(MARGIN, sheet.bottom);
+    sheet.bottom += if head.is_empty() { 0 } else { LINE };
+    placed.shift(margin, sheet.bottom);
     sheet.fill(&placed);
     sheet.bottom += placed.place.height + LINE;
     sheet.legend(&picture);
     picture.notes.iter().for_each(|note| sheet.lines(note, "note"));
     Drawn {
         words: topology_line(topology),
-        width: sheet.width + 2 * MARGIN,
-        height: sheet.bottom + 2 * MARGIN,
+        width: width + 2 * margin,
+        height: sheet.bottom + 2 * margin,
         ..sheet.drawn
     }
 }
@@ -95,9 +99,9 @@ fn lengths(picture: &Picture) -> Lengths {
 }
 
 /// What is drawn so far, and its lower end.
-#[derive(Default)]
 struct Sheet {
     drawn: Drawn,
+    margin: u32,
     width: u32,
     bottom: u32,
 }
@@ -110,8 +114,8 @@ impl Sheet {
 
     /// A text over the whole width, below what is there.
     fn lines(&mut self, text: &str, class: &str) {
-        for line in wrap(text, (self.width / COLUMN) as usize) {
-            self.text(class, [MARGIN, self.bottom + BASELINE], &line);
+        for line in wrapped(text, (self.width / COLUMN) as usize) {
+            self.text(class, [self.margin, self.bottom + BASELINE], &line);
             self.bottom += LINE;
         }
     }
@@ -133,23 +137,28 @@ impl Sheet {
         let class = class(Mark::of(cell));
         let place = [x, y, width, height];
         self.drawn.cpus.push(DrawnRect { class, place, words: cell_words(cell) });
-        for (at, text) in (0..).zip([cell.cpu.to_string(), cell.sessions.clone()]) {
-            if !text.is_empty() {
-                let class = format!("number {class}");
-                let place = [x + width / 2, y + ABOVE + at * LINE + BASELINE];
-                self.drawn.texts.push(DrawnText { class, place, is_centred: true, text });
-            }
+        let mut texts = vec![cell.cpu.to_string()];
+        texts.extend(Some(cell.sessions.clone()).filter(|sessions| !sessions.is_empty()));
+        let above = (height - LINE * texts.len() as u32) / 2;
+        for (at, text) in (0..).zip(texts) {
+            let place = [x + width / 2, y + above + at * LINE + BASELINE];
+            self.drawn.texts.push(DrawnText {
+                class: format!("number {class}"),
+                place,
+                is_centred: true,
+                text,
+            });
         }
     }
 
     /// Swatches with what they mean, for the marks that occur.
     fn legend(&mut self, picture: &Picture) {
         let marks: BTreeSet<Mark> = picture.root.all_cells().into_iter().map(Mark::of).collect();
-        let mut left = MARGIN;
+        let mut left = self.margin;
         for mark in marks {
             let width = SWATCH + SIDE + columns(mark.words()) as u32 * COLUMN;
-            if left > MARGIN && left + width > self.width {
-                (left, self.bottom) = (MARGIN, self.bottom + LINE + 3);
+            if left > self.margin && left + width > self.margin + self.width {
+                (left, self.bottom) = (self.margin, self.bottom + LINE + 3);
             }
             let place = [left, self.bottom, SWATCH, SWATCH];
             self.drawn.cpus.push(DrawnRect { class: class(mark), place, words: String::new() });

@@ -116,6 +116,11 @@ impl Area {
         self.cells.iter().chain(inside).collect()
     }
 
+    /// How many boxes in it are in one another.
+    pub fn depth(&self) -> usize {
+        self.areas.iter().map(|area| 1 + area.depth()).max().unwrap_or(0)
+    }
+
     /// Whether no session and no left-over sibling is in it.
     fn is_plain(&self) -> bool {
         self.cells.iter().all(Cell::is_plain) && self.areas.iter().all(Self::is_plain)
@@ -288,7 +293,7 @@ impl Nest {
                     false => self.open(owner, group),
                 }
             }
-            _ if parts.is_empty() || group.level.is_silent() => {}
+            _ if parts.is_empty() || group.level.is_silent() || group.level == Level::Machine => {}
             _ => self.across.push(group),
         }
     }
@@ -311,7 +316,7 @@ impl Nest {
         };
         let mut notes: Vec<String> = self.across.iter().take(MAX_ACROSS).map(words).collect();
         let more = self.across.len().saturating_sub(MAX_ACROSS);
-        notes.extend((more > 0).then(|| format!("{} more across these boxes", counted(more, "group"))));
+        notes.extend((more > 0).then(|| format!("{} across these boxes", counted(more, "more group"))));
         notes
     }
 

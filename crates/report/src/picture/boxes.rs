@@ -1,9 +1,9 @@
 //! The picture of a machine in a terminal: boxes of lines, or of `+`, `-` and `|` where there is only ASCII.
 
 use super::areas::{AreaKind, Cell, Picture};
-use super::place::{Lengths, Placed, PlacedCell, Rect, fitting, place_root};
+use super::place::{Lengths, Placed, PlacedCell, Rect, fitting, place_root, wrapped};
 use super::{Mark, Sessions};
-use crate::terminal::{BOLD, CYAN, DIM, GREEN, Style, columns, flow, wrap};
+use crate::terminal::{BOLD, CYAN, DIM, GREEN, Style, columns, flow};
 use std::collections::BTreeSet;
 use threadwise_machine::Topology;
 
@@ -22,7 +22,7 @@ pub fn boxes(topology: &Topology, sessions: Option<&Sessions<'_>>, style: Style)
     canvas.fill(&placed);
     let mut lines = canvas.lines();
     lines.extend(flow(&legend(&picture, style), width));
-    lines.extend(picture.notes.iter().flat_map(|note| wrap(note, width)));
+    lines.extend(picture.notes.iter().flat_map(|note| wrapped(note, width)));
     lines.join("\n")
 }
 

@@ -8,6 +8,8 @@ use threadwise_document::screen::wrap;
 
 /// How many boxes beside each other are tried.
 const ABREAST: [u32; 5] = [1, 2, 3, 4, 8];
+/// Boxes with more in one another, which no machine has, are not tried: each level multiplies the tries by five.
+const MAX_TRIED: usize = 4;
 /// Widest part of a caption that widens its box, in columns; more breaks. A box alone is as wide as its caption.
 const MAX_PART: u32 = 26;
 
@@ -93,10 +95,13 @@ impl Rect {
 
 /// The picture with as few folds as make it no higher, or with all of them.
 pub fn fitting(picture: &Picture, width: u32, height: u32, lengths: &Lengths) -> Picture {
-    let all = MAX_DEPTH + 1;
-    let folded = (0..all).map(|depth| picture.folded(depth));
-    let mut fits = folded.filter(|folded| place_root(&folded.root, width, lengths).place.height <= height);
-    fits.next().unwrap_or_else(|| picture.folded(all))
+    let depths = (0..=picture.root.depth()).chain([MAX_DEPTH + 1]);
+    let mut folded: Vec<Picture> = depths.map(|depth| picture.folded(depth)).collect();
+    folded.dedup();
+    let last = folded.len() - 1;
+    let fits = |folded: &Picture| place_root(&folded.root, width, lengths).place.height <= height;
+    let first = folded[..last].iter().position(fits).unwrap_or(last);
+    folded.swap_remove(first)
 }
 
 /// Places an area without a frame and without a caption, at most so wide if its boxes allow it.
@@ -136,7 +141,7 @@ fn filled<'a>(area: &'a Area, room: u32, lengths: &Lengths) -> Placed<'a> {
     let cells = flowing_cells(&area.cells, room, lengths);
     let top = cells.iter().map(|cell| cell.place.bottom() + lengths.row_gap).max().unwrap_or(0);
     // The width of a core does not depend on the room for it.
-    let is_fixed = area.areas.iter().all(|area| area.kind == AreaKind::Core);
+    let is_fixed = area.areas.iter().all(|area| area.kind == AreaKind::Core) || area.depth() > MAX_TRIED;
     let most = if is_fixed { 1 } else { area.areas.len() as u32 };
     let best = ABREAST
         .iter()
@@ -207,10 +212,15 @@ fn even_widths(all: &mut [Placed<'_>], lengths: &Lengths) {
     }
 }
 
-/// Boxes of a row get the same height.
+/// Boxes of a row get the same height; cores by themselves, which have less in them than others.
 fn even_heights(row: &mut [Placed<'_>]) {
-    let highest = row.iter().map(|placed| placed.place.height).max().unwrap_or(0);
-    row.iter_mut().for_each(|placed| placed.place.height = highest);
+    let is_core = |placed: &Placed<'_>| placed.kind == AreaKind::Core;
+    for cores in [true, false] {
+        let alike = row.iter().filter(|placed| is_core(placed) == cores);
+        let highest = alike.map(|placed| placed.place.height).max().unwrap_or(0);
+        let alike = row.iter_mut().filter(|placed| is_core(placed) == cores);
+        alike.for_each(|placed| placed.place.height = highest);
+    }
 }
 
 fn height(all: &[Placed<'_>]) -> u32 {
@@ -237,7 +247,7 @@ impl Placed<'_> {
     }
 }
 
-/// Parts of a caption on lines that are no wider: broken between parts, then at spaces and commas, then anywhere.
+/// Parts of a caption on lines that are no wider, broken between parts if possible.
 fn caption_lines(caption: &[Label], width: u32, separator: &str) -> Vec<String> {
     let width = (width as usize).max(1);
     let mut lines: Vec<String> = Vec::new();
@@ -247,10 +257,15 @@ fn caption_lines(caption: &[Label], width: u32, separator: &str) -> Vec<String> 
                 last.push_str(separator);
                 last.push_str(&part);
             }
-            _ => lines.extend(wrap(&part, width).iter().flat_map(|line| broken(line, width))),
+            _ => lines.extend(wrapped(&part, width)),
         }
     }
     lines
+}
+
+/// A text on lines that are no wider: broken at spaces, then after commas, then anywhere.
+pub fn wrapped(text: &str, width: usize) -> Vec<String> {
+    wrap(text, width).iter().flat_map(|line| broken(line, width)).collect()
 }
 
 /// A line in pieces that are no wider: broken after commas, and within words that are too wide alone.

@@ -75,7 +75,7 @@ fn described(args: &TopologyArgs, asked: &[Placement], topology: &Topology) -> R
 fn picture(topology: &Topology, sessions: Option<&Sessions<'_>>) -> String {
     let boxes = terminal::boxes(topology, sessions, output::style());
     let placed =
-        sessions.map_or(String::new(), |sessions| format!("{sessions}, unless a block draws others\n"));
+        sessions.map_or(String::new(), |sessions| format!("{sessions}, unless a block draws other cores\n"));
     format!("{}\n\n{boxes}\n{placed}", terminal::topology_line(topology))
 }
 
