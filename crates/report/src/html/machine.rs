@@ -2,12 +2,10 @@
 
 use super::data::{Drawn, DrawnRect, DrawnText, Machine};
 use crate::drawing::topology_line;
-use crate::layout::Layout;
-use crate::picture::areas::{AreaKind, Cell, Picture};
+use crate::picture::Sessions;
+use crate::picture::areas::{AreaKind, Cell, Mark, Picture};
 use crate::picture::place::{Lengths, Placed, Rect, fitting, place_root, wrapped};
-use crate::picture::{Mark, Sessions};
 use crate::terminal::columns;
-use std::collections::BTreeSet;
 use threadwise_document::numbers::{bytes, cpu_list, significant};
 use threadwise_machine::Topology;
 
@@ -41,7 +39,7 @@ const SWATCH: u32 = 13;
 /// The machine's part of a section.
 pub fn machine(topology: &Topology) -> Machine {
     let picture = drawn(topology, None, &[]);
-    Machine { is_large: picture.height > LARGE, picture, limits: limits(topology, &Layout::new(topology)) }
+    Machine { is_large: picture.height > LARGE, picture, limits: limits(topology) }
 }
 
 /// A picture for a file of its own: it says which machine it is, and which placement.
@@ -81,7 +79,7 @@ fn drawn(topology: &Topology, sessions: Option<&Sessions<'_>>, head: &[String]) 
 fn lengths(picture: &Picture) -> Lengths {
     let cells = picture.root.all_cells();
     let texts = cells.iter().flat_map(|cell| [columns(&cell.cpu.to_string()), columns(&cell.sessions)]);
-    let has_sessions = cells.iter().any(|cell| Mark::of(cell) == Mark::Session);
+    let has_sessions = cells.iter().any(|cell| cell.mark() == Mark::Session);
     Lengths {
         column: COLUMN,
         line: LINE,
@@ -134,7 +132,7 @@ impl Sheet {
     }
 
     fn cell(&mut self, cell: &Cell, Rect { x, y, width, height }: Rect) {
-        let class = class(Mark::of(cell));
+        let class = class(cell.mark());
         let place = [x, y, width, height];
         self.drawn.cpus.push(DrawnRect { class, place, words: cell_words(cell) });
         let mut texts = vec![cell.cpu.to_string()];
@@ -153,9 +151,8 @@ impl Sheet {
 
     /// Swatches with what they mean, for the marks that occur.
     fn legend(&mut self, picture: &Picture) {
-        let marks: BTreeSet<Mark> = picture.root.all_cells().into_iter().map(Mark::of).collect();
         let mut left = self.margin;
-        for mark in marks {
+        for mark in picture.root.marks() {
             let width = SWATCH + SIDE + columns(mark.words()) as u32 * COLUMN;
             if left > self.margin && left + width > self.margin + self.width {
                 (left, self.bottom) = (self.margin, self.bottom + LINE + 3);
@@ -191,19 +188,15 @@ fn frame_class(kind: AreaKind) -> &'static str {
 /// Text of a logical CPU's tooltip.
 fn cell_words(cell: &Cell) -> String {
     let Cell { cpu, sessions, .. } = cell;
-    match Mark::of(cell) {
+    match cell.mark() {
         Mark::Session => format!("logical CPU {cpu}: {sessions}"),
         mark => format!("logical CPU {cpu}: {}", mark.words()),
     }
 }
 
-fn limits(topology: &Topology, layout: &Layout) -> Vec<String> {
+fn limits(topology: &Topology) -> Vec<String> {
     let limits = &topology.limits;
     let mut lines = Vec::new();
-    for node in &layout.bare_nodes {
-        let memory = node.memory_bytes.map(|size| format!(" ({})", bytes(size))).unwrap_or_default();
-        lines.push(format!("NUMA node {}{memory} {}", node.number, node.why.words()));
-    }
     lines.extend(limits.cpuset.as_ref().map(|set| format!("cpuset: logical CPUs {}", cpu_list(set))));
     lines
         .extend(limits.affinity.as_ref().map(|set| format!("affinity mask: logical CPUs {}", cpu_list(set))));

@@ -4,10 +4,10 @@
 //! packages. Larger boxes come first. A level with the same logical CPUs as the box around it is a part of that box's
 //! caption. What lies across boxes is not drawn but said in a note.
 
-use super::Sessions;
 use super::groups::{Group, Label, Level, groups, private_caches};
+use super::sessions::Sessions;
 use crate::layout::{Bare, CpuState};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use threadwise_document::numbers::{counted, cpu_list};
 use threadwise_machine::{CpuSet, Topology};
 
@@ -70,6 +70,34 @@ pub struct Cell {
     pub is_left_over: bool,
 }
 
+/// What the drawing of a logical CPU says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Mark {
+    /// It may be used.
+    Allowed,
+    /// Sessions run on it.
+    Session,
+    /// It is a sibling of a session's logical CPU, and no session runs on it.
+    LeftOver,
+    /// It is online, and excluded by a cpuset or an affinity mask.
+    NotAllowed,
+    /// It is offline.
+    Offline,
+}
+
+impl Mark {
+    /// Its meaning.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Allowed => "allowed",
+            Self::Session => "s1: session 1",
+            Self::LeftOver => "sibling left over, without a session",
+            Self::NotAllowed => "not allowed",
+            Self::Offline => "offline",
+        }
+    }
+}
+
 impl Picture {
     /// The picture of a machine with all logical CPUs, and with sessions if there are any.
     pub fn new(topology: &Topology, sessions: Option<&Sessions<'_>>) -> Self {
@@ -84,7 +112,7 @@ impl Picture {
             cells.entry(owner).or_default().push(Cell {
                 cpu,
                 state: CpuState::of(topology, cpu),
-                sessions: on.get(&cpu).map(|numbers| session_words(numbers)).unwrap_or_default(),
+                sessions: on.get(&cpu).cloned().unwrap_or_default(),
                 is_left_over: sessions.is_some_and(|sessions| sessions.resolved.left_over.contains(cpu)),
             });
         }
@@ -108,6 +136,11 @@ impl Picture {
 impl Area {
     fn group(kind: AreaKind, caption: Vec<Label>, cpus: CpuSet) -> Self {
         Self { kind, caption, cpus, cells: vec![], areas: vec![] }
+    }
+
+    /// The marks of the logical CPUs that are drawn in it.
+    pub fn marks(&self) -> BTreeSet<Mark> {
+        self.all_cells().into_iter().map(Cell::mark).collect()
     }
 
     /// Every logical CPU that is drawn in it.
@@ -182,6 +215,17 @@ impl Area {
 }
 
 impl Cell {
+    /// What its drawing says.
+    pub fn mark(&self) -> Mark {
+        match self.state {
+            _ if !self.sessions.is_empty() => Mark::Session,
+            CpuState::NotAllowed => Mark::NotAllowed,
+            CpuState::Offline => Mark::Offline,
+            CpuState::Allowed if self.is_left_over => Mark::LeftOver,
+            CpuState::Allowed => Mark::Allowed,
+        }
+    }
+
     /// Whether it has neither a session nor the mark of a left-over sibling.
     fn is_plain(&self) -> bool {
         self.sessions.is_empty() && !self.is_left_over
@@ -204,17 +248,6 @@ fn cpu_words(cpus: &CpuSet) -> String {
     match list.get(..MAX_LIST).and_then(|head| head.rfind(',')) {
         Some(end) if list.len() > MAX_LIST => format!("{noun} {},... ({} in all)", &list[..end], cpus.len()),
         _ => format!("{noun} {list}"),
-    }
-}
-
-/// `s3`, `s1-s4`, `s1,s9`, and `s1+3` for session 1 and 3 more.
-fn session_words(numbers: &[usize]) -> String {
-    let (Some(first), Some(last)) = (numbers.first(), numbers.last()) else { return String::new() };
-    match numbers.len() {
-        1 => format!("s{first}"),
-        count if last - first + 1 == count => format!("s{first}-s{last}"),
-        2 => format!("s{first},s{last}"),
-        count => format!("s{first}+{}", count - 1),
     }
 }
 

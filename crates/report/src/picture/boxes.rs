@@ -1,10 +1,9 @@
 //! The picture of a machine in a terminal: boxes of lines, or of `+`, `-` and `|` where there is only ASCII.
 
-use super::areas::{AreaKind, Cell, Picture};
+use super::areas::{AreaKind, Cell, Mark, Picture};
 use super::place::{Lengths, Placed, PlacedCell, Rect, fitting, place_root, wrapped};
-use super::{Mark, Sessions};
+use super::sessions::Sessions;
 use crate::terminal::{BOLD, CYAN, DIM, GREEN, Style, columns, flow};
-use std::collections::BTreeSet;
 use threadwise_machine::Topology;
 
 /// Most lines of a picture without folds.
@@ -30,7 +29,7 @@ pub fn boxes(topology: &Topology, sessions: Option<&Sessions<'_>>, style: Style)
 fn lengths(picture: &Picture, style: Style) -> Lengths {
     let cells = picture.root.all_cells();
     let widest = cells.iter().map(|cell| columns(&number(cell)).max(columns(&cell.sessions))).max();
-    let has_sessions = cells.iter().any(|cell| Mark::of(cell) == Mark::Session);
+    let has_sessions = cells.iter().any(|cell| cell.mark() == Mark::Session);
     Lengths {
         column: 1,
         line: 1,
@@ -49,7 +48,7 @@ fn lengths(picture: &Picture, style: Style) -> Lengths {
 
 /// `3`, `3x` if it is not allowed, `3-` if it is offline, as in the list of the machine.
 fn number(cell: &Cell) -> String {
-    let mark = match Mark::of(cell) {
+    let mark = match cell.mark() {
         Mark::NotAllowed => "x",
         Mark::Offline => "-",
         Mark::Allowed | Mark::Session | Mark::LeftOver => "",
@@ -64,7 +63,6 @@ fn left_over(style: Style) -> &'static str {
 
 /// What the signs that occur mean.
 fn legend(picture: &Picture, style: Style) -> Vec<String> {
-    let marks: BTreeSet<Mark> = picture.root.all_cells().into_iter().map(Mark::of).collect();
     let part = |mark: &Mark| match mark {
         Mark::Allowed => None,
         Mark::Session => Some(mark.words().to_owned()),
@@ -72,7 +70,7 @@ fn legend(picture: &Picture, style: Style) -> Vec<String> {
         Mark::NotAllowed => Some(format!("x {}", mark.words())),
         Mark::Offline => Some(format!("- {}", mark.words())),
     };
-    marks.iter().filter_map(part).collect()
+    picture.root.marks().iter().filter_map(part).collect()
 }
 
 /// A character with its colour, empty without one.
@@ -130,7 +128,7 @@ impl Canvas {
     }
 
     fn cell(&mut self, placed: &PlacedCell<'_>) {
-        let mark = Mark::of(placed.cell);
+        let mark = placed.cell.mark();
         let color = match mark {
             Mark::Allowed => "",
             Mark::Session => GREEN,
