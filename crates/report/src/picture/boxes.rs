@@ -3,14 +3,16 @@
 use super::areas::{AreaKind, Cell, Mark, Picture};
 use super::place::{Lengths, Placed, PlacedCell, Rect, fitting, place_root, wrapped};
 use super::sessions::Sessions;
+use crate::drawing::topology_line;
 use crate::terminal::{BOLD, CYAN, DIM, GREEN, Style, columns, flow};
+use crate::text::plain;
 use threadwise_machine::Topology;
 
 /// Most lines of a picture without folds.
 const MAX_LINES: u32 = 60;
 
-/// The machine as boxes, with sessions if there are any, no wider than the style's width; what signs mean, and the
-/// picture's notes, are in lines below. Equal neighbours are folded if there are many.
+/// The machine as boxes, with sessions if there are any, no wider than the style's width; above it which machine and
+/// placement it is, below it what signs mean, and notes. Equal neighbours are folded if there are many.
 pub fn boxes(topology: &Topology, sessions: Option<&Sessions<'_>>, style: Style) -> String {
     let width = style.width.max(40);
     let picture = Picture::new(topology, sessions);
@@ -19,7 +21,12 @@ pub fn boxes(topology: &Topology, sessions: Option<&Sessions<'_>>, style: Style)
     let placed = place_root(&picture.root, width as u32, &lengths);
     let mut canvas = Canvas::new(placed.place, style);
     canvas.fill(&placed);
-    let mut lines = canvas.lines();
+    let mut lines = wrapped(&plain(&topology_line(topology), style.unicode), width);
+    if let Some(sessions) = sessions {
+        lines.extend(wrapped(&plain(&sessions.to_string(), style.unicode), width));
+    }
+    lines.push(String::new());
+    lines.extend(canvas.lines());
     lines.extend(flow(&legend(&picture, style), width));
     lines.extend(picture.notes.iter().flat_map(|note| wrapped(note, width)));
     lines.join("\n")

@@ -31,7 +31,11 @@ impl fmt::Display for Sessions<'_> {
         let sessions = counted(resolved.sessions.len(), "session");
         let cpus = resolved.set();
         let noun = if cpus.len() == 1 { "logical CPU" } else { "logical CPUs" };
-        write!(formatter, "placement {placement}: {sessions} on {noun} {}", cpu_list(&cpus))
+        let list = cpu_list(&cpus);
+        write!(
+            formatter,
+            "placement {placement}: {sessions} on {noun} {list}, unless a block draws other cores"
+        )
     }
 }
 

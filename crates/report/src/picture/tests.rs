@@ -168,6 +168,9 @@ fn cpus_that_may_not_be_used_and_memory_without_cpus_are_drawn() {
     topology.cores = vec![Core { cpus: set("0"), ..Core::default() }];
     let text = boxes(&topology, None, STYLE);
     let expected = "\
+no hypervisor seen, 1 package, 1 core x 1 thread, 2 NUMA nodes, LLC not declared, 1 of 5 logical
+CPUs allowed, no CPU quota
+
 ┌ package 0 ────────────┐ ┌ offline, place unknown ┐ ┌ node 1, 16 GiB ──────┐
 │ node 0, 4 GiB         │ │ 4-                     │ │ without allowed CPUs │
 │ ┌ core 0 ┐ ┌ core ──┐ │ │                        │ │                      │
@@ -200,10 +203,13 @@ fn sessions_and_left_over_siblings_are_in_their_cells() {
     let with = |cpu: u32| cells.iter().find(|cell| cell.cpu == cpu).unwrap();
     assert_eq!((with(0).sessions.as_str(), with(9).sessions.as_str()), ("s1+2", "s2,s4"));
     assert!(with(16).is_left_over && with(25).is_left_over && !with(0).is_left_over);
-    assert_eq!(sessions.to_string(), "placement 2s1c1t: 5 sessions on logical CPUs 0,9");
+    assert_eq!(
+        sessions.to_string(),
+        "placement 2s1c1t: 5 sessions on logical CPUs 0,9, unless a block draws other cores"
+    );
     let one = resolved(&[3], 4, set("19"));
     let svg = html::picture(&topology, Some(&Sessions { placement: "one-cpu", resolved: &one })).unwrap();
-    assert!(svg.contains(">s1-s4<") && svg.contains("4 sessions on logical CPU 3<"), "{svg}");
+    assert!(svg.contains(">s1-s4<") && svg.contains("4 sessions on logical CPU 3, unless"), "{svg}");
     let text = boxes(&topology, Some(&sessions), STYLE);
     assert!(text.contains("s1+3: session 1 and 3 more") && text.contains("s2,s4"), "{text}");
 }

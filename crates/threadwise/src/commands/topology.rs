@@ -38,7 +38,7 @@ pub fn topology(args: &TopologyArgs) -> Result<(), AppError> {
     let sessions = resolved.as_ref().zip(asked.first());
     let sessions = sessions.map(|(resolved, asked)| Sessions { placement: &asked.text, resolved });
     let text = match args.draw {
-        true => picture(&topology, sessions.as_ref()),
+        true => format!("{}\n", terminal::boxes(&topology, sessions.as_ref(), output::style())),
         false => described(args, &asked, &topology)?,
     };
     let path = args.svg.as_deref();
@@ -69,14 +69,6 @@ fn described(args: &TopologyArgs, asked: &[Placement], topology: &Topology) -> R
         text.push_str(&format!("  {placement:<18} {cpus}{remark}\n"));
     }
     Ok(text)
-}
-
-/// The machine as boxes in the terminal.
-fn picture(topology: &Topology, sessions: Option<&Sessions<'_>>) -> String {
-    let boxes = terminal::boxes(topology, sessions, output::style());
-    let placed =
-        sessions.map_or(String::new(), |sessions| format!("{sessions}, unless a block draws other cores\n"));
-    format!("{}\n\n{boxes}\n{placed}", terminal::topology_line(topology))
 }
 
 /// The placement of a picture on this machine, if there is one.
