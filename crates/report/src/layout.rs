@@ -1,4 +1,5 @@
-//! The machine as nested boxes, the source of both drawings (terminal and HTML).
+//! The machine as nested boxes, the source of the list in the terminal ([`crate::drawing`]); pictures have their own
+//! ([`crate::picture`]).
 //!
 //! Order: package, NUMA node, LLC domain, core, logical CPU. A thing that does not nest (an LLC shared by two nodes)
 //! appears once in each; the lists of `topology --json` are exact.
@@ -13,8 +14,6 @@ pub struct Layout {
     pub packages: Vec<PackageBox>,
     /// NUMA nodes without usable CPUs.
     pub bare_nodes: Vec<BareNode>,
-    /// CPUs outside every box because they are offline or not allowed.
-    pub outside: Vec<CpuMark>,
 }
 
 /// A NUMA node without usable CPUs.
@@ -40,7 +39,8 @@ pub enum Bare {
 }
 
 impl Bare {
-    fn of(topology: &Topology, node: u32) -> Self {
+    /// The reason for a node of this machine.
+    pub fn of(topology: &Topology, node: u32) -> Self {
         let cpus = &topology.logical_cpus;
         if cpus.iter().any(|cpu| cpu.numa_node == Some(node) && cpu.online) {
             Self::NotAllowed
@@ -75,8 +75,6 @@ pub struct PackageBox {
 pub struct NodeBox {
     /// Dense id.
     pub id: Option<u32>,
-    /// The system's number, which tools such as numactl take.
-    pub os_id: Option<i64>,
     /// Its memory in bytes.
     pub memory_bytes: Option<u64>,
     /// Its LLC domains.
@@ -160,14 +158,10 @@ impl Layout {
         let mut cores: Vec<(Place, u32, &Core)> =
             (0..).zip(&topology.cores).map(|(id, core)| (Place::of(topology, core), id, core)).collect();
         cores.sort_by_key(|(place, id, _)| (*place, *id));
-        let mut drawn = CpuSet::new();
         for (place, id, core) in cores {
             let cpus = core_cpus(topology, core);
-            cpus.iter().for_each(|mark| drawn.insert(mark.cpu));
             layout.llc_at(topology, place).cores.push(CoreBox { id, kind: core.kind, cpus });
         }
-        let rest = topology.logical_cpus.iter().map(|cpu| cpu.os_id).filter(|&cpu| !drawn.contains(cpu));
-        layout.outside = rest.map(|cpu| CpuMark { cpu, state: CpuState::of(topology, cpu) }).collect();
         let bare = (0..).zip(&topology.numa_nodes).filter(|(_, node)| node.cpus.is_empty());
         let bare = bare.map(|(id, node)| BareNode {
             number: node.os_id.unwrap_or(i64::from(id)).to_string(),
@@ -190,7 +184,6 @@ impl Layout {
             |b| b.id == place.node,
             || NodeBox {
                 id: place.node,
-                os_id: node.and_then(|node| node.os_id),
                 memory_bytes: node.and_then(|node| node.memory_bytes),
                 llcs: vec![],
             },

@@ -14,6 +14,7 @@ pub mod html;
 pub mod json;
 pub mod layout;
 pub mod markdown;
+pub mod picture;
 pub mod terminal;
 pub mod text;
 

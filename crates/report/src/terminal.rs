@@ -15,9 +15,11 @@ mod style;
 
 pub(crate) use lines::{columns, flow, wrap};
 pub(crate) use sheet::bounds;
-use style::{BOLD, CYAN, DIM, GREEN, RED, YELLOW};
+pub(crate) use style::{BOLD, CYAN, DIM, GREEN};
+use style::{RED, YELLOW};
 
 pub use crate::drawing::{drawing, topology_line};
+pub use crate::picture::boxes;
 pub use doctor::{DoctorRow, doctor};
 pub use document::{sections, verdict};
 pub use probe::probe;

@@ -36,7 +36,8 @@ use threadwise_machine::Topology;
 
 use crate::{OptionValue, Study};
 
-pub(crate) use candidate::{default_sessions, occupied};
+pub use candidate::default_sessions;
+pub(crate) use candidate::occupied;
 pub use definition::{FILE_VERSION, MAX_SESSIONS, schema};
 pub use expand::MAX_TREATMENTS;
 pub use overrides::Overrides;

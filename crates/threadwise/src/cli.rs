@@ -13,7 +13,7 @@ use crate::commands::run::{CommandArgs, MeasureArgs, SliceArgs, TransactionArgs}
 use crate::commands::smt::{SmtArgs, SmtWatchdogArgs};
 use crate::commands::worklist::{WorklistRunArgs, WorklistSqliteArgs};
 use crate::prices::PriceArgs;
-use clap::{Arg, ArgAction, Args, Parser, Subcommand, ValueEnum};
+use clap::{Arg, ArgAction, ArgGroup, Args, Parser, Subcommand, ValueEnum};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use threadwise_analysis::asked::Asked;
@@ -455,7 +455,10 @@ Examples:
   threadwise topology --json
   threadwise topology --capture my-machine     record this machine for a bug report
   threadwise topology --root my-machine        show a recorded machine
-  threadwise topology --placement same-core --placement 2s4c2t     which logical CPUs these are")]
+  threadwise topology --placement same-core --placement 2s4c2t     which logical CPUs these are
+  threadwise topology --draw --placement 4c2t  draw the machine, and where 8 sessions would run
+  threadwise topology --draw --svg machine.svg the same picture as a file")]
+#[command(group(ArgGroup::new("picture").args(["draw", "svg"]).multiple(true)))]
 pub struct TopologyArgs {
     /// Root of the proc and sys folders to read
     #[arg(long, value_name = "DIR", default_value = "/")]
@@ -470,6 +473,15 @@ pub struct TopologyArgs {
     /// repeated
     #[arg(long, value_name = "PLACEMENT")]
     pub placement: Vec<String>,
+    /// Draw the machine as boxes, with the sessions of a placement if one is given
+    #[arg(long, conflicts_with_all = ["capture", "json"])]
+    pub draw: bool,
+    /// Write the drawing to this SVG file
+    #[arg(long, value_name = "FILE", conflicts_with = "capture")]
+    pub svg: Option<PathBuf>,
+    /// Sessions of the drawn placement [default: 1 for each logical CPU, 2 for one-cpu]
+    #[arg(long, value_name = "N", requires_all = ["picture", "placement"], value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub sessions: Option<u32>,
 }
 
 /// Arguments of `published`.

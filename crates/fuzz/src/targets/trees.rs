@@ -14,7 +14,7 @@ use std::path::Path;
 use threadwise_doctor::{Facts, examine};
 use threadwise_machine::{Draw, Pin, Placement, Topology, placement};
 use threadwise_report::terminal::Style;
-use threadwise_report::{drawing, json};
+use threadwise_report::{drawing, html, json, picture};
 use threadwise_telemetry::{Moment, samplers};
 
 /// Files of /proc and /sys beside a topology, recorded on a small machine.
@@ -135,6 +135,10 @@ fn judge_topology(root: &Path, topology: &Topology) -> Result<(), String> {
     }
     drawing::topology_line(topology);
     drawing::drawing(topology, STYLE);
+    let boxes = picture::boxes(topology, None, STYLE);
+    let fits = boxes.lines().all(|line| line.chars().count() <= STYLE.width);
+    hold(fits, || format!("a picture is too wide:\n{boxes}"))?;
+    html::picture(topology, None).map_err(|error| error.to_string())?;
     let text = json::topology(topology, &[]);
     serde_json::from_str::<serde_json::Value>(&text)
         .map(drop)

@@ -1,44 +1,57 @@
-//! Data of the page's drawings: the machine as boxes, cores as frames.
+//! Data of the page's drawings: the machine as a picture, cores as frames.
 
 use serde::Serialize;
 
-/// The machine as boxes.
+/// The machine's part of a section.
 #[derive(Debug, Clone, Serialize, Default)]
 pub struct Machine {
-    /// The machine in one line.
-    pub line: String,
-    /// `few`, `many`: the size of a logical CPU in the drawing.
-    pub size: &'static str,
-    /// Package, node, LLC boxes.
-    pub packages: Vec<Nest>,
-    /// CPUs outside every box.
-    pub outside: Vec<Spot>,
+    /// Its picture.
+    pub picture: Drawn,
+    /// Whether the picture is so large that it is shown on request.
+    pub is_large: bool,
     /// Limits, one per line.
     pub limits: Vec<String>,
-    /// States that occur: class and words.
-    pub legend: Vec<(&'static str, &'static str)>,
 }
 
-/// A box with boxes in it; the innermost has cores.
+/// A picture of rectangles and texts, in their order. Lengths are in CSS pixels.
 #[derive(Debug, Clone, Serialize, Default)]
-pub struct Nest {
-    /// Heading.
-    pub name: String,
-    /// Boxes inside.
-    pub inner: Vec<Nest>,
-    /// Cores inside: name and logical CPUs.
-    pub cores: Vec<(String, Vec<Spot>)>,
+pub struct Drawn {
+    /// The picture in words.
+    pub words: String,
+    /// Width.
+    pub width: u32,
+    /// Height.
+    pub height: u32,
+    /// Boxes, outer ones first.
+    pub frames: Vec<DrawnRect>,
+    /// Logical CPUs, and swatches of the legend.
+    pub cpus: Vec<DrawnRect>,
+    /// Captions, numbers, legend and notes.
+    pub texts: Vec<DrawnText>,
 }
 
-/// A logical CPU.
+/// A rectangle.
 #[derive(Debug, Clone, Serialize)]
-pub struct Spot {
-    /// OS number.
-    pub cpu: u32,
-    /// `allowed`, `barred`, `offline`.
+pub struct DrawnRect {
+    /// Its class in the style sheet.
     pub class: &'static str,
-    /// The state in words.
-    pub words: &'static str,
+    /// Left, top, width and height.
+    pub place: [u32; 4],
+    /// Text of its tooltip, empty without one.
+    pub words: String,
+}
+
+/// A line of text.
+#[derive(Debug, Clone, Serialize)]
+pub struct DrawnText {
+    /// Its classes in the style sheet.
+    pub class: String,
+    /// Left end, or middle if it is centred, and baseline.
+    pub place: [u32; 2],
+    /// Whether its middle is at its place.
+    pub is_centred: bool,
+    /// The text.
+    pub text: String,
 }
 
 /// Cores of one side, declared or measured, as a drawing. Lengths are in CSS pixels.

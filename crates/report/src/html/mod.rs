@@ -10,14 +10,25 @@ mod data;
 mod machine;
 mod view;
 
+use crate::picture::Sessions;
 use crate::{Document, ReportError};
 use minijinja::{AutoEscape, Environment, Error, Output, State, Value};
+use threadwise_machine::Topology;
 use threadwise_machine::text::marked_lines;
 
-const TEMPLATE: &str = include_str!("../../templates/report.html");
+const TEMPLATE: &str =
+    concat!(include_str!("../../templates/picture.html"), include_str!("../../templates/report.html"));
+const ALONE: &str =
+    concat!(include_str!("../../templates/picture.html"), include_str!("../../templates/machine.svg"));
 const D3: &str = include_str!("../../assets/d3.min.js");
 const PLOT: &str = include_str!("../../assets/plot.umd.min.js");
-const STYLE: &str = include_str!("../../assets/report.css");
+const STYLE: &str = concat!(
+    include_str!("../../assets/colours.css"),
+    include_str!("../../assets/report.css"),
+    include_str!("../../assets/picture.css")
+);
+const PICTURE_STYLE: &str =
+    concat!(include_str!("../../assets/colours.css"), include_str!("../../assets/picture.css"));
 const WATCH: &str = include_str!("../../assets/watch.js");
 const BARS: &str = include_str!("../../assets/bars.js");
 const TIMELINES: &str = include_str!("../../assets/timelines.js");
@@ -34,13 +45,6 @@ const SCRIPT_HASHES: &str = include_str!("../../assets/hashes.txt");
 /// [`ReportError::Template`], a fault of the program.
 pub fn render(document: &Document) -> Result<String, ReportError> {
     let view::Filled { page, charts } = view::filled(document)?;
-    let mut environment = Environment::new();
-    environment.set_auto_escape_callback(|_| AutoEscape::Html);
-    environment.set_formatter(format_value);
-    let fault = |error: Error| ReportError::Template(format!("{error:#}"));
-    environment.add_template("report.html", TEMPLATE).map_err(fault)?;
-    let template = environment.get_template("report.html").map_err(fault)?;
-    let trusted = |text: &str| Value::from_safe_string(text.to_owned());
     // Only pages with such charts carry their scripts.
     let drawn_by = |names: &[&str], script: &str| match names.iter().any(|name| charts.contains_key(*name)) {
         true => trusted(script),
@@ -59,7 +63,35 @@ pub fn render(document: &Document) -> Result<String, ReportError> {
         ("hashes", trusted(SCRIPT_HASHES.trim())),
         ("data", trusted(&view::script_json(&charts))),
     ]);
-    template.render(context).map_err(fault)
+    filled(TEMPLATE, context)
+}
+
+/// A machine as an SVG file, with the sessions of a placement if there is one. Colours follow the viewer's light or
+/// dark mode.
+///
+/// # Errors
+/// [`ReportError::Template`], a fault of the program.
+pub fn picture(topology: &Topology, sessions: Option<&Sessions<'_>>) -> Result<String, ReportError> {
+    let machine = machine::alone(topology, sessions);
+    let context = Value::from_pairs([
+        ("machine", Value::from(minijinja::value::Serde(&machine))),
+        ("style", trusted(PICTURE_STYLE)),
+    ]);
+    filled(ALONE, context)
+}
+
+/// Text of the program, which is not escaped.
+fn trusted(text: &str) -> Value {
+    Value::from_safe_string(text.to_owned())
+}
+
+/// A template with its values, escaped for markup.
+fn filled(template: &str, context: Value) -> Result<String, ReportError> {
+    let mut environment = Environment::new();
+    environment.set_auto_escape_callback(|_| AutoEscape::Html);
+    environment.set_formatter(format_value);
+    let filled = environment.render_str(template, context);
+    filled.map_err(|error: Error| ReportError::Template(format!("{error:#}")))
 }
 
 /// Every value of the template passes here: deceptive characters are replaced, then the template engine escapes for

@@ -11,21 +11,21 @@ pub struct Style {
     pub width: usize,
 }
 
-pub(super) const BOLD: &str = "1";
+pub(crate) const BOLD: &str = "1";
 
-pub(super) const DIM: &str = "2";
+pub(crate) const DIM: &str = "2";
 
-pub(super) const GREEN: &str = "32";
+pub(crate) const GREEN: &str = "32";
 
-pub(super) const YELLOW: &str = "33";
+pub(crate) const YELLOW: &str = "33";
 
-pub(super) const RED: &str = "31";
+pub(crate) const RED: &str = "31";
 
-pub(super) const CYAN: &str = "36";
+pub(crate) const CYAN: &str = "36";
 
 impl Style {
     /// A text in a colour, if colours are on.
-    pub(super) fn paint(self, code: &str, text: &str) -> String {
+    pub(crate) fn paint(self, code: &str, text: &str) -> String {
         if self.color { format!("\u{1b}[{code}m{text}\u{1b}[0m") } else { text.to_owned() }
     }
 }

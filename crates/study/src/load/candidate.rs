@@ -141,7 +141,10 @@ pub(super) fn suffix(group: &Group, groups: &[Group]) -> String {
 }
 
 /// Default sessions of a placement: one per logical CPU, and two for `one-cpu`.
-pub(crate) fn default_sessions(placement: &Placement, topology: &Topology) -> Result<u32, PlacementError> {
+///
+/// # Errors
+/// What the machine lacks for it.
+pub fn default_sessions(placement: &Placement, topology: &Topology) -> Result<u32, PlacementError> {
     let found = placement::resolve(placement, topology, &Draw::identity(topology), 1, Pin::Each)?;
     let is_one_cpu = placement.expression == Expression::Named(Name::OneCpu, None);
     Ok(if is_one_cpu { 2 } else { found.cpus.len() as u32 })

@@ -6,12 +6,16 @@ use crate::output;
 use std::path::Path;
 use threadwise_machine::topology::TopologyError;
 use threadwise_machine::{
-    Draw, Pin, Placement, PlacementError, Topology, hypervisor, pin, placement, topology,
+    Draw, Pin, Placement, PlacementError, Resolved, Topology, hypervisor, pin, placement, topology,
 };
 use threadwise_report::json::PlacementHere;
+use threadwise_report::picture::Sessions;
+use threadwise_report::{html, terminal};
+use threadwise_study::load::default_sessions;
 
-/// Prints the machine, or records it.
+/// Prints the machine, draws it, or records it.
 pub fn topology(args: &TopologyArgs) -> Result<(), AppError> {
+    args.svg.as_deref().map_or(Ok(()), output::check_new)?;
     if let Some(to) = &args.capture {
         output::check_new(to)?;
         let summary = topology::capture(&args.root, to).map_err(AppError::input)?;
@@ -29,28 +33,60 @@ pub fn topology(args: &TopologyArgs) -> Result<(), AppError> {
         })
         .collect::<Result<_, _>>()?;
     let topology = if args.root == Path::new("/") { live()? } else { recorded(&args.root)? };
-    let placements = asked.iter().map(|one| here(one, &topology)).collect::<Result<Vec<_>, _>>()?;
+    let resolved =
+        if args.draw || args.svg.is_some() { drawn(&asked, args.sessions, &topology)? } else { None };
+    let sessions = resolved.as_ref().zip(asked.first());
+    let sessions = sessions.map(|(resolved, asked)| Sessions { placement: &asked.text, resolved });
+    let text = match args.draw {
+        true => format!("{}\n", terminal::boxes(&topology, sessions.as_ref(), output::style())),
+        false => described(args, &asked, &topology)?,
+    };
+    let path = args.svg.as_deref();
+    output::deliver(output::print(&text), path, false, || {
+        html::picture(&topology, sessions.as_ref()).map_err(AppError::failed)
+    })?;
+    let path = path.filter(|_| !args.json);
+    path.map_or(Ok(()), |path| output::print(&format!("Picture: {}\n", path.display())))
+}
+
+/// The machine as text or JSON, with the logical CPUs of placements.
+fn described(args: &TopologyArgs, asked: &[Placement], topology: &Topology) -> Result<String, AppError> {
+    let placements = asked.iter().map(|one| here(one, topology)).collect::<Result<Vec<_>, _>>()?;
     if args.json {
-        return output::print(&format!("{}\n", threadwise_report::json::topology(&topology, &placements)));
+        return Ok(format!("{}\n", threadwise_report::json::topology(topology, &placements)));
     }
-    let style = output::style();
-    let mut text = format!(
-        "{}\n\n{}\n",
-        threadwise_report::terminal::topology_line(&topology),
-        threadwise_report::terminal::drawing(&topology, style)
-    );
+    let drawing = terminal::drawing(topology, output::style());
+    let mut text = format!("{}\n\n{drawing}\n", terminal::topology_line(topology));
     if !placements.is_empty() {
         text.push_str("\nplacements, unless a block draws other cores\n");
     }
-    for (PlacementHere { placement, cpus }, parsed) in placements.iter().zip(&asked) {
-        let remark = placement::remark(parsed, &topology).filter(|_| cpus.is_ok());
+    for (PlacementHere { placement, cpus }, parsed) in placements.iter().zip(asked) {
+        let remark = placement::remark(parsed, topology).filter(|_| cpus.is_ok());
         let remark = remark.map_or(String::new(), |remark| format!("; {remark}"));
         let cpus = cpus
             .as_ref()
             .map_or_else(|lacks| format!("not here: {lacks}"), |cpus| format!("logical CPUs {cpus}"));
         text.push_str(&format!("  {placement:<18} {cpus}{remark}\n"));
     }
-    output::print(&text)
+    Ok(text)
+}
+
+/// The placement of a picture on this machine, if there is one.
+fn drawn(
+    asked: &[Placement],
+    sessions: Option<u32>,
+    topology: &Topology,
+) -> Result<Option<Resolved>, AppError> {
+    let placement = match asked {
+        [] => return Ok(None),
+        [placement] => placement,
+        _ => return Err(AppError::Input("a drawing shows one placement: give --placement once".to_owned())),
+    };
+    let sessions = sessions.map_or_else(|| default_sessions(placement, topology), Ok);
+    let resolved = sessions.and_then(|sessions| {
+        placement::resolve(placement, topology, &Draw::identity(topology), sessions, Pin::Each)
+    });
+    resolved.map(Some).map_err(AppError::input)
 }
 
 /// The logical CPUs of a placement without a draw, or why this machine lacks it.

@@ -211,6 +211,11 @@ fn a_root_without_sys_is_no_machine() {
     refused(&lab, &["topology", "--root", "tmp"], &["tmp", "--root"]);
     refused(&lab, &["topology", "--root", "absent"], &["absent"]);
     refused(&lab, &["topology", "--placement", "3x"], &["--placement", "3x"]);
+    let twice = ["topology", "--draw", "--placement", "all", "--placement", "one-cpu"];
+    refused(&lab, &twice, &["one placement", "--placement once"]);
+    refused(&lab, &["topology", "--draw", "--placement", "99s1c1t"], &["99s1c1t", "99 packages"]);
+    refused(&lab, &["topology", "--draw", "--sessions", "4"], &["--placement"]);
+    refused(&lab, &["topology", "--placement", "all", "--sessions", "4"], &["--draw"]);
 }
 
 #[test]

@@ -78,6 +78,27 @@ fn json_on_stdout_is_json_alone() {
 }
 
 #[test]
+fn a_machine_is_drawn_with_the_sessions_of_a_placement() {
+    let lab = Lab::new();
+    let drawn = lab.ok(&["topology", "--draw", "--placement", "one-cpu", "--sessions", "3"]).stdout;
+    assert!(
+        drawn.contains("s1-s3") && drawn.contains("placement one-cpu: 3 sessions on logical CPU "),
+        "{drawn}"
+    );
+    assert!(lab.ok(&["topology", "--draw", "--placement", "one-cpu"]).stdout.contains("s1-s2"));
+    let said = lab.ok(&["topology", "--svg", "m.svg", "--placement", "one-cpu"]).stdout;
+    assert!(said.contains("placements, unless") && said.ends_with("Picture: m.svg\n"), "{said}");
+    let svg = std::fs::read_to_string(lab.path().join("m.svg")).unwrap();
+    assert!(
+        svg.starts_with("<svg ") && svg.trim_end().ends_with("</svg>") && svg.contains(">s1-s2<"),
+        "{svg}"
+    );
+    let json = lab.ok(&["topology", "--svg", "n.svg", "--json"]).stdout;
+    assert_eq!(json, lab.ok(&["topology", "--json"]).stdout);
+    assert!(lab.path().join("n.svg").exists());
+}
+
+#[test]
 fn a_seed_gives_the_same_study_again() {
     let lab = Lab::new();
     let numbers = |name: &str| {

@@ -5,7 +5,7 @@ use crate::harness::{Lab, program, said};
 use std::os::unix::fs::symlink;
 
 /// Every way to name an output; the name follows.
-const OUTPUTS: [(&str, &[&str]); 8] = [
+const OUTPUTS: [(&str, &[&str]); 9] = [
     ("run --output", &["run", "--engine", "simulated", "--allow-busy", "--no-html", "--output"]),
     ("run --html", &["run", "--engine", "simulated", "--allow-busy", "--html"]),
     ("run --plan --output", &["run", "--engine", "simulated", "--plan", "--no-html", "--output"]),
@@ -14,6 +14,7 @@ const OUTPUTS: [(&str, &[&str]); 8] = [
     ("compare --html", &["compare", "--all", "s.threadwise", "s.threadwise", "--html"]),
     ("probe --html", &["probe", "--short", "--allow-busy", "--html"]),
     ("topology --capture", &["topology", "--capture"]),
+    ("topology --svg", &["topology", "--draw", "--svg"]),
 ];
 
 /// Every file and folder below the lab's folder, with the bytes of files.
@@ -83,6 +84,7 @@ fn a_second_recording_and_a_second_page_are_refused_and_the_first_stay() {
     assert_eq!(lab.simulated("s.threadwise", &["--no-html"]).code, Some(0));
     for args in [
         &["topology", "--capture", "here"][..],
+        &["topology", "--svg", "m.svg"],
         &["report", "--all", "s.threadwise", "--html", "r.html"],
         &["compare", "--all", "s.threadwise", "s.threadwise", "--html", "c.html"],
     ] {

@@ -7,7 +7,7 @@ use threadwise_machine::text::{is_deceptive, marked_lines};
 use threadwise_report::html;
 
 /// Elements of the template.
-const ELEMENTS: [&str; 48] = [
+const ELEMENTS: [&str; 45] = [
     "a",
     "aside",
     "body",
@@ -25,12 +25,9 @@ const ELEMENTS: [&str; 48] = [
     "h1",
     "h2",
     "h3",
-    "h4",
-    "h5",
     "head",
     "header",
     "html",
-    "i",
     "li",
     "main",
     "meta",
@@ -86,7 +83,7 @@ const ATTRIBUTES: [&str; 25] = [
     "y",
 ];
 /// Elements within a line.
-const INLINE: [&str; 5] = ["a", "code", "i", "span", "strong"];
+const INLINE: [&str; 4] = ["a", "code", "span", "strong"];
 
 /// A begun element: name, attributes, and where its text is.
 struct Element {
@@ -236,7 +233,13 @@ impl Search<'_> {
                 self.find(title);
                 text.lines().for_each(|line| self.find(line));
             }
-            Block::Machine(_) => self.find("one frame is one core"),
+            Block::Machine(topology) => {
+                // Others may be folded, and are in an order of their own.
+                if let Some(cpu) = topology.allowed().first() {
+                    self.find(&format!("logical CPU {cpu}: allowed"));
+                }
+                self.find("CPU quota: ");
+            }
             Block::Cores(_) => self.find("dotted: undecided"),
             Block::Text(..) | Block::List(..) | Block::Legend(..) | Block::Table(_) => {}
         }
