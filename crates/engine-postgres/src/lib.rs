@@ -16,6 +16,7 @@ mod connection;
 mod dialect;
 mod driver;
 pub mod error;
+pub mod numa;
 mod observe;
 pub mod options;
 pub mod placing;

@@ -6,10 +6,12 @@ use threadwise_engine::{EngineError, LoadRequest, Placed, Running, Standing, Sta
 use threadwise_engine_sql::tpch::Queries;
 use threadwise_engine_sql::{Host, Started, Threads, Treatment};
 use threadwise_machine::CpuSet;
-use threadwise_study::Note;
+use threadwise_study::{Counters, Note};
 
 use crate::cluster::Programs;
 use crate::connect::Server;
+use crate::connection::PostgresConnection;
+use crate::numa;
 use crate::placing::{POSTMASTER, Placing};
 use crate::workload::{Scans, Work, parse_tpch, schema};
 
@@ -29,6 +31,8 @@ pub(crate) struct OnServer {
     server: Mutex<Option<TreatmentServer<Programs>>>,
     /// Whether service processes are shared with treatments that place them elsewhere.
     is_shared: bool,
+    /// Whether it is asked where its memory lies.
+    counts_nodes: bool,
 }
 
 /// Starts a treatment of any workload on a server. `alone` is one for this treatment, `ours` one that threadwise started.
@@ -113,6 +117,7 @@ impl OnServer {
             notes,
             services: OnceLock::new(),
             is_shared: alone.is_none(),
+            counts_nodes: ours && server.version_num() >= numa::FROM && numa::has_nodes(),
             server: Mutex::new(alone),
         })
     }
@@ -147,12 +152,16 @@ impl OnServer {
     }
 }
 
-impl<C> Host<C> for OnServer {
+impl Host<PostgresConnection> for OnServer {
     fn opened(&self, session: u32, (pid, _): Thread, cpus: &CpuSet) -> Result<(), EngineError> {
         self.placing.bind(&session_name(session), pid, cpus).map(drop)
     }
 
-    fn standing(&self, _: &mut C, threads: Result<Threads, String>) -> Result<Standing, EngineError> {
+    fn standing(
+        &self,
+        _: &mut PostgresConnection,
+        threads: Result<Threads, String>,
+    ) -> Result<Standing, EngineError> {
         let mut placed = Vec::new();
         // Otherwise its processes may not be on this machine.
         if let (Ok(threads), None) = (threads, self.placing.refusal()) {
@@ -167,7 +176,14 @@ impl<C> Host<C> for OnServer {
         Ok(Standing { placed, notes: self.notes.clone() })
     }
 
-    fn before(&self, _: &mut C) -> Result<(), EngineError> {
+    fn memory(&self, control: &mut PostgresConnection) -> Result<Counters, EngineError> {
+        match self.counts_nodes {
+            true => numa::memory(&mut control.client),
+            false => Ok(Counters::new()),
+        }
+    }
+
+    fn before(&self, _: &mut PostgresConnection) -> Result<(), EngineError> {
         if self.is_shared {
             self.bind_services()?;
         }

@@ -32,6 +32,15 @@ pub trait Host<C>: Send + Sync {
     /// One could not be bound.
     fn standing(&self, control: &mut C, threads: Result<Threads, String>) -> Result<Standing, EngineError>;
 
+    /// Before the first slice and after the last: the server's memory by NUMA node ([`Running::memory`]).
+    ///
+    /// # Errors
+    /// An error of the server.
+    fn memory(&self, control: &mut C) -> Result<Counters, EngineError> {
+        let _ = control;
+        Ok(Counters::new())
+    }
+
     /// Before each slice: places what treatments share.
     ///
     /// # Errors
@@ -157,6 +166,10 @@ impl<T: Sessions, H: Host<T::Control>> Running for Started<T, H> {
         let mut standing = self.sessions.with_control(|control| self.host.standing(control, threads))?;
         standing.notes.extend(self.sessions.notes()?.into_iter().map(Note::from));
         Ok(standing)
+    }
+
+    fn memory(&self) -> Result<Counters, EngineError> {
+        self.sessions.with_control(|control| self.host.memory(control))
     }
 
     fn before(&self) -> Result<(), EngineError> {

@@ -334,6 +334,15 @@ pub trait Running: Send + Sync {
         Ok(Standing::default())
     }
 
+    /// Called once before the first slice and once after the last, while all sessions are open: bytes of the server's
+    /// memory by NUMA node, as `KIND_node_N_bytes` by the system's number of the node; empty if the server does not say.
+    ///
+    /// # Errors
+    /// An error of the engine.
+    fn memory(&self) -> Result<Counters, EngineError> {
+        Ok(Counters::new())
+    }
+
     /// Called before each slice, while all sessions are parked: places service threads that treatments share, and
     /// reads counters.
     ///

@@ -168,6 +168,9 @@ pub enum Reply {
         /// What each of them means to a report ([`threadwise_study::NoteCode`]); empty if none means anything.
         #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "limits::notes")]
         note_codes: Vec<String>,
+        /// The server's memory by NUMA node (`shared_node_0_bytes`), where it says so.
+        #[serde(default, skip_serializing_if = "BTreeMap::is_empty", deserialize_with = "limits::counters")]
+        memory: BTreeMap<String, u64>,
     },
     /// A slice is over; all sessions are parked again.
     Slice {
@@ -199,7 +202,11 @@ pub enum Reply {
         cpus: Option<WireServerCpus>,
     },
     /// The worker ends.
-    Done,
+    Done {
+        /// As in `ready`, after the last slice.
+        #[serde(default, skip_serializing_if = "BTreeMap::is_empty", deserialize_with = "limits::counters")]
+        memory: BTreeMap<String, u64>,
+    },
     /// Something failed; the worker ends after this.
     Failed {
         /// `option`, `engine`, `wrong-answer`, `lost-pin`, `protocol`; of commands see

@@ -24,6 +24,7 @@ use std::time::{Duration, Instant};
 use threadwise_engine::protocol::{self, MAX_LINE_BYTES, ProtocolError, Reply, Request};
 use threadwise_machine::text::one_line;
 use threadwise_machine::{CpuSet, MemoryBinding};
+use threadwise_study::Counters;
 
 pub use hello::Hello;
 pub use interim::Interim;
@@ -438,12 +439,13 @@ impl WorkerProcess {
         self.asked = Some(Instant::now());
     }
 
-    /// Waits for the requested end. A worker that does not end by itself is killed. If the study
+    /// Waits for the requested end: where the memory of the treatment's server lay at last. A worker that does not end by
+    /// itself is killed. If the study
     /// must stop, a suspended one is resumed, and each has at most [`Deadlines::interrupt`].
     ///
     /// # Errors
     /// It did not end in order, which does not affect slices that it finished before.
-    pub fn stopped(mut self, stop: &AtomicBool) -> Result<(), Failure> {
+    pub fn stopped(mut self, stop: &AtomicBool) -> Result<Counters, Failure> {
         let asked = self.asked.unwrap_or_else(Instant::now);
         let limit = self.deadlines.stop;
         let mut reply = self.receive("stop", limit.saturating_sub(asked.elapsed()), Some(stop));
@@ -452,10 +454,10 @@ impl WorkerProcess {
             let limit = limit.min(self.deadlines.interrupt);
             reply = self.receive("stop", limit.saturating_sub(asked.elapsed()), None);
         }
-        match reply? {
-            Reply::Done => {}
+        let memory = match reply? {
+            Reply::Done { memory } => memory,
             other => return Err(self.unexpected("done", &other)),
-        }
+        };
         if !self.wait_for_exit(limit, Some(stop)) && !self.wait_for_exit(limit.min(EXIT_LIMIT), None) {
             return Err(self.hang("end after 'done'", limit));
         }
@@ -464,7 +466,7 @@ impl WorkerProcess {
                 "crash",
                 self.with_log(format!("after 'done' the worker ended with {status}")),
             )),
-            _ => Ok(()),
+            _ => Ok(memory),
         }
     }
 }
@@ -500,9 +502,9 @@ fn cleaned(reply: Reply) -> Reply {
         Reply::Loaded { bytes_per_session, rows_per_session, notes, keep } => {
             Reply::Loaded { bytes_per_session, rows_per_session, notes: lines(notes), keep }
         }
-        Reply::Ready { tids, placed, notes, note_codes } => {
+        Reply::Ready { tids, placed, notes, note_codes, memory } => {
             let note_codes = note_codes.iter().map(|code| one_line(code, 100)).collect();
-            Reply::Ready { tids, placed, notes: lines(notes), note_codes }
+            Reply::Ready { tids, placed, notes: lines(notes), note_codes, memory }
         }
         other => other,
     }
@@ -578,7 +580,7 @@ mod tests {
         let wait =
             Wait { phase: "test", deadline: Duration::from_secs(60), stop: None, quiet: Duration::ZERO };
         let answer = process.receive_meanwhile(wait, Some(Interim::new(Duration::from_millis(50), &mut act)));
-        assert!(matches!(answer, Ok(Reply::Done)), "{answer:?}");
+        assert!(matches!(answer, Ok(Reply::Done { .. })), "{answer:?}");
         assert!(looks >= 3);
     }
 

@@ -2,8 +2,8 @@
 
 use crate::{Facts, Interval};
 use std::collections::{BTreeMap, BTreeSet};
-use threadwise_document::numbers::percent;
-use threadwise_document::{Block, Cell, Column, Section, Shown, Table, prose};
+use threadwise_document::numbers::{self, percent};
+use threadwise_document::{Block, Cell, Column, Section, Shown, Table};
 use threadwise_machine::Topology;
 use threadwise_study::{Run, pages};
 
@@ -54,15 +54,37 @@ pub fn section(facts: &Facts<'_>) -> Option<Section> {
         0 => String::new(),
         more => format!(" ({more} more nodes: see the export)"),
     };
-    (!rows.is_empty()).then(|| {
-        let about = prose!(
-            "Pages that the processes of sessions had mapped after the last slice, from /proc/PID/numa_maps. Where all \
-             sessions are threads of one process, pages are not separate by session: a session's share is that of \
-             the process."
-        );
-        let table = Table::new(format!("Memory by NUMA node{more}"), columns, rows);
-        Section::new("memory-nodes", "Where memory lay", vec![Block::Text(about, Shown::Page), Block::Table(table)])
-    })
+    let mut blocks = Vec::new();
+    if !rows.is_empty() {
+        blocks.push(Block::on_page(ABOUT));
+        blocks.push(Block::Table(Table::new(format!("Memory by NUMA node{more}"), columns, rows)));
+    }
+    blocks.extend(of_servers(facts).map(Block::Table));
+    (!blocks.is_empty()).then(|| Section::new("memory-nodes", "Where memory lay", blocks))
+}
+
+const ABOUT: &str = "Pages that the processes of sessions had mapped after the last slice, from /proc/PID/numa_maps. Where all \
+     sessions are threads of one process, pages are not separate by session: a session's share is that of the process.";
+
+/// What servers say of their own memory; `None` if none said anything.
+fn of_servers(facts: &Facts<'_>) -> Option<Table> {
+    let rows = facts.study.treatments.iter().flat_map(|treatment| {
+        let runs = facts.runs.iter().filter(|run| run.status.is_valid() && run.treatment == treatment.name);
+        // Of several runs the last, since a server's memory is its own from run to run.
+        let last = runs.map(|run| pages::last_of_server(&run.readings)).rfind(|kinds| !kinds.is_empty());
+        last.unwrap_or_default().into_iter().map(|(kind, nodes)| {
+            let bytes =
+                nodes.iter().map(|(node, bytes)| format!("node {node}: {}", numbers::bytes(*bytes as u64)));
+            [treatment.name.clone(), kind.to_owned(), bytes.collect::<Vec<_>>().join(", ")]
+                .map(Cell::Text)
+                .into()
+        })
+    });
+    let rows: Vec<Vec<Cell>> = rows.collect();
+    let columns =
+        vec![Column::text("treatment"), Column::text("memory"), Column::text("bytes after the last slice")];
+    (!rows.is_empty())
+        .then(|| Table::new("The server's memory by NUMA node, as it says itself", columns, rows))
 }
 
 fn ends(shares: &[f64]) -> Option<(f64, f64)> {

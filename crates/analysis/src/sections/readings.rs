@@ -7,8 +7,8 @@ use threadwise_study::{command, pages, warmup, worklist};
 
 /// Samplers whose readings other sections show: output of commands and lists, warm-ups, pages by NUMA node, and shared
 /// cores.
-const ELSEWHERE: [&str; 5] =
-    [command::SAMPLER, worklist::SAMPLER, warmup::SAMPLER, pages::SAMPLER, "neighbour"];
+const ELSEWHERE: [&str; 6] =
+    [command::SAMPLER, worklist::SAMPLER, warmup::SAMPLER, pages::SAMPLER, pages::SERVER, "neighbour"];
 
 /// Most metrics of one sampler with a column; perf may have many.
 const MAX_METRICS: usize = 12;

@@ -82,11 +82,11 @@ fn a_study_binds_the_server_for_its_runs_and_puts_it_back() {
             assert_eq!(bench.state().affinity, Some(vec![cpu()]));
             bench.state().is_warm = true;
             assert!(matches!(measuring.ask(&go(0, 1_000_000)), Reply::Slice { .. }));
-            assert!(matches!(measuring.ask(&Request::Stop), Reply::Done));
+            assert!(matches!(measuring.ask(&Request::Stop), Reply::Done { .. }));
             assert_ends_well(measuring);
         }
         let mut loader = loader;
-        assert!(matches!(loader.ask(&Request::Stop), Reply::Done));
+        assert!(matches!(loader.ask(&Request::Stop), Reply::Done { .. }));
         assert_ends_well(loader);
         // The second run found the server as it wanted it.
         assert_eq!(bench.state().affinities, [cpu().to_string().as_str(), back]);
@@ -146,7 +146,7 @@ fn what_a_killed_study_and_watchdog_left_is_said_and_put_back_by_the_next_study(
     plain.engine_options.extend(options("affinity=keep"));
     let mut next = loaded(&bench, &plain);
     assert_eq!((bench.state().affinity.clone(), journals(&bench)), (Some(vec![2, 3]), Vec::new()));
-    assert!(matches!(next.ask(&Request::Stop), Reply::Done));
+    assert!(matches!(next.ask(&Request::Stop), Reply::Done { .. }));
     assert_ends_well(next);
     bench.assert_over();
     bench.assert_clean();
@@ -177,10 +177,10 @@ fn a_half_made_journal_and_that_of_a_server_with_a_longer_name_stand_in_no_way()
     assert_eq!(bench.state().affinity, Some(vec![cpu()]));
     assert_eq!((half.exists(), fs::read_to_string(&other).unwrap()), (false, of_other.clone()));
     for mut worker in [measuring, std::mem::replace(&mut loader, self::worker(&bench))] {
-        assert!(matches!(worker.ask(&Request::Stop), Reply::Done));
+        assert!(matches!(worker.ask(&Request::Stop), Reply::Done { .. }));
         assert_ends_well(worker);
     }
-    assert!(matches!(loader.ask(&Request::Stop), Reply::Done));
+    assert!(matches!(loader.ask(&Request::Stop), Reply::Done { .. }));
     assert_ends_well(loader);
     assert_eq!((bench.state().affinity.clone(), journals(&bench)), (None, vec![other]));
     bench.assert_over();
@@ -195,9 +195,9 @@ fn an_affinity_that_something_else_has_changed_is_left() {
     let mut measuring = worker(&bench);
     assert!(matches!(measuring.ask(&prepare(&load)), Reply::Ready { .. }));
     bench.state().affinity = Some(vec![5]);
-    assert!(matches!(measuring.ask(&Request::Stop), Reply::Done));
+    assert!(matches!(measuring.ask(&Request::Stop), Reply::Done { .. }));
     assert_ends_well(measuring);
-    assert!(matches!(loader.ask(&Request::Stop), Reply::Done));
+    assert!(matches!(loader.ask(&Request::Stop), Reply::Done { .. }));
     assert_ends_well(loader);
     assert_eq!((bench.state().affinity.clone(), journals(&bench)), (Some(vec![5]), Vec::new()));
     bench.assert_over();
@@ -215,7 +215,7 @@ fn a_second_study_and_a_login_without_the_right_are_refused_and_change_nothing()
     let message = failed(second.ask(&load_request(&other)), "engine");
     assert!(message.contains("has bound it for another study"), "{message}");
     assert_ends_badly(second, &message);
-    assert!(matches!(loader.ask(&Request::Stop), Reply::Done));
+    assert!(matches!(loader.ask(&Request::Stop), Reply::Done { .. }));
     assert_ends_well(loader);
     bench.assert_over();
     bench.assert_clean();
@@ -239,7 +239,7 @@ fn the_server_says_which_logical_cpus_it_has_and_who_uses_it() {
         engine_options.remove("password_file");
         let request = Request::Server { protocol: VERSION, engine_options, points: false, cpus: true };
         let Reply::Server { cpus, .. } = worker.ask(&request) else { panic!("no reply") };
-        assert!(matches!(worker.ask(&Request::Stop), Reply::Done));
+        assert!(matches!(worker.ask(&Request::Stop), Reply::Done { .. }));
         assert_ends_well(worker);
         bench.assert_over();
         cpus.unwrap()
@@ -267,10 +267,10 @@ fn others_that_come_while_the_server_is_bound_are_noted() {
     let Reply::Ready { notes, .. } = measuring.ask(&prepare(&load)) else { panic!("not ready") };
     assert!(notes.iter().any(|note| note.contains("other clients were connected")), "{notes:?}");
     for mut worker in [std::mem::replace(&mut measuring, self::worker(&bench)), measuring] {
-        assert!(matches!(worker.ask(&Request::Stop), Reply::Done));
+        assert!(matches!(worker.ask(&Request::Stop), Reply::Done { .. }));
         assert_ends_well(worker);
     }
-    assert!(matches!(loader.ask(&Request::Stop), Reply::Done));
+    assert!(matches!(loader.ask(&Request::Stop), Reply::Done { .. }));
     assert_ends_well(loader);
     bench.assert_over();
 }
@@ -321,10 +321,10 @@ fn queries_are_bound_one_by_one_on_connections_that_are_opened_after_it() {
         }
     }
     for mut lane in lanes {
-        assert!(matches!(lane.ask(&Request::Stop), Reply::Done));
+        assert!(matches!(lane.ask(&Request::Stop), Reply::Done { .. }));
         assert_ends_well(lane);
     }
-    assert!(matches!(loader.ask(&Request::Stop), Reply::Done));
+    assert!(matches!(loader.ask(&Request::Stop), Reply::Done { .. }));
     assert_ends_well(loader);
     assert_eq!(bench.state().affinity, None);
     bench.assert_over();

@@ -75,7 +75,7 @@ fn a_study_by_two_workers_says_what_the_server_did_and_leaves_nothing() {
     };
     assert_eq!((rows_per_session, notes.len(), keep), (50, 0, true));
     let mut measuring = worker(&bench);
-    let Reply::Ready { tids, placed, notes, note_codes } = measuring.ask(&prepare(&load)) else {
+    let Reply::Ready { tids, placed, notes, note_codes, .. } = measuring.ask(&prepare(&load)) else {
         panic!("not ready")
     };
     assert!(note_codes.contains(&"memory-placed-earlier".to_owned()), "{note_codes:?}");
@@ -93,10 +93,10 @@ fn a_study_by_two_workers_says_what_the_server_did_and_leaves_nothing() {
         assert_eq!(counters["spinlock/LOGCACHE_ACCESS/spins"], 1500);
         assert!(counters["waits/WRITELOG"] >= 2, "{counters:?}");
     }
-    assert!(matches!(measuring.ask(&Request::Stop), Reply::Done));
+    assert!(matches!(measuring.ask(&Request::Stop), Reply::Done { .. }));
     assert_ends_well(measuring);
     assert!(bench.state().schemas.contains(&"threadwise".into()), "the loader still keeps it");
-    assert!(matches!(loader.ask(&Request::Stop), Reply::Done));
+    assert!(matches!(loader.ask(&Request::Stop), Reply::Done { .. }));
     assert_ends_well(loader);
     bench.assert_over();
     bench.assert_clean();
@@ -121,7 +121,7 @@ fn a_worker_says_what_the_server_is_and_changes_nothing_there() {
         assert_eq!((version.as_str(), limits[0].most), ("16.0.4135.4", 32_767));
         assert_eq!(points.is_empty(), !looks);
     }
-    assert!(matches!(worker.ask(&Request::Stop), Reply::Done));
+    assert!(matches!(worker.ask(&Request::Stop), Reply::Done { .. }));
     assert_ends_well(worker);
     bench.assert_over();
     bench.assert_clean();
@@ -181,7 +181,7 @@ fn a_slice_that_fails_ends_the_worker_and_the_loader_cleans_up() {
     assert_ends_badly(measuring, &message);
     // The end of its input is as good as a stop.
     loader.close();
-    assert!(matches!(loader.reply(), Reply::Done));
+    assert!(matches!(loader.reply(), Reply::Done { .. }));
     assert_ends_well(loader);
     bench.assert_over();
     bench.assert_clean();
@@ -227,7 +227,7 @@ fn a_worker_that_is_killed_leaves_no_connection_and_the_next_study_cleans_up() {
     assert!(bench.state().schemas.contains(&"threadwise".into()));
     let mut second = worker(&bench);
     assert!(matches!(second.ask(&load_request(&load)), Reply::Loaded { .. }));
-    assert!(matches!(second.ask(&Request::Stop), Reply::Done));
+    assert!(matches!(second.ask(&Request::Stop), Reply::Done { .. }));
     assert_ends_well(second);
     bench.assert_over();
     bench.assert_clean();

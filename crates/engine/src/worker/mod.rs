@@ -12,7 +12,7 @@ use std::io::{BufRead, Write};
 use std::path::PathBuf;
 use std::sync::Arc;
 use threadwise_machine::CpuSet;
-use threadwise_study::{Note, Options, SessionSlice, main_sessions};
+use threadwise_study::{Counters, Note, Options, SessionSlice, main_sessions};
 
 use crate::protocol::{
     self, ProtocolError, REPLY_FD, Reply, Request, VERSION, WireLimit, WireLoad, WirePlaced, WirePoint,
@@ -151,8 +151,8 @@ fn serve(
         };
         send(output, &reply)?;
     }
-    held.end()?;
-    Ok(send(output, &Reply::Done)?)
+    let memory = held.end()?;
+    Ok(send(output, &Reply::Done { memory })?)
 }
 
 /// Describes the server that these options name.
@@ -209,6 +209,7 @@ impl Held {
         let running: Arc<dyn Running> = Arc::from(engine.start(start)?);
         let (crew, tids) = Crew::assemble(&running, &start.load, &start.sessions, start.seed)?;
         let standing = running.standing()?;
+        let memory = running.memory()?;
         self.at_work = Some(AtWork { running, crew });
         let (notes, note_codes) = Note::apart(standing.notes);
         Ok(Reply::Ready {
@@ -216,20 +217,23 @@ impl Held {
             placed: standing.placed.into_iter().map(WirePlaced::from).collect(),
             notes,
             note_codes,
+            memory,
         })
     }
 
-    /// Closes the sessions, lets the engine check and reset its data, and ends the kept resource.
-    fn end(self) -> Result<(), WorkerError> {
+    /// Closes the sessions, lets the engine check and reset its data, and ends the kept resource. Where the memory of its
+    /// server lay at last.
+    fn end(self) -> Result<Counters, WorkerError> {
         let finished = match self.at_work {
             Some(at_work) => {
+                let memory = at_work.running.memory();
                 at_work.crew.dismiss();
-                at_work.running.finish()
+                at_work.running.finish().and(memory)
             }
-            None => Ok(()),
+            None => Ok(Counters::new()),
         };
         let ended = self.keeper.map_or(Ok(()), |keeper| keeper.end());
-        Ok(finished.and(ended)?)
+        Ok(finished.and_then(|memory| ended.map(|()| memory))?)
     }
 }
 
@@ -320,7 +324,7 @@ mod tests {
         let file = File::create(&path).unwrap();
         let number = std::os::fd::AsRawFd::as_raw_fd(&file).to_string();
         let mut reply = reply_file(&number).unwrap();
-        send(&mut reply, &Reply::Done).unwrap();
+        send(&mut reply, &Reply::Done { memory: Counters::new() }).unwrap();
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "{\"type\":\"done\"}\n");
         for bad in ["", "x", "-1", "999999"] {
             assert!(matches!(reply_file(bad), Err(WorkerError::ReplyFd { .. })), "{bad}");

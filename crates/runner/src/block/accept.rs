@@ -139,7 +139,7 @@ mod tests {
         );
         let damaged = WireSessionSlice { latency: "*".into(), ..session() };
         assert!(refused(reply(7, 50, vec![damaged])).contains("base64"));
-        assert!(refused(Reply::Done).contains("no slice"));
+        assert!(refused(Reply::Done { memory: threadwise_study::Counters::new() }).contains("no slice"));
     }
 
     #[test]

@@ -4,8 +4,8 @@ use super::input::Input;
 use super::lane::Lane;
 use crate::memory;
 use std::collections::BTreeMap;
-use threadwise_study::Reading;
-use threadwise_study::pages::{SAMPLER, metric};
+use threadwise_study::pages::{SAMPLER, SERVER, metric};
+use threadwise_study::{Counters, Reading};
 
 /// Adds the bytes on each NUMA node to a lane's readings, on a machine with several. A server with a process for each
 /// session has those of each by the session's logical CPU, and another one those of the process of all its sessions.
@@ -32,6 +32,20 @@ pub(super) fn read(input: &Input<'_>, lane: &mut Lane<'_>) {
             Err(why) => lane.readings.push(reading("bytes".to_owned(), None, Some(why))),
         }
     }
+}
+
+/// Adds what a server says of its memory, before the first slice or after the last.
+pub(super) fn of_server(input: &Input<'_>, lane: &mut Lane<'_>, memory: Counters) {
+    let now_ns = input.clock.now_ns();
+    lane.readings.extend(memory.into_iter().map(|(metric, bytes)| Reading {
+        sampler: SERVER.to_owned(),
+        metric,
+        cpu: None,
+        start_ns: now_ns,
+        end_ns: now_ns,
+        value: Some(bytes as f64),
+        gap: None,
+    }));
 }
 
 /// The processes of sessions, each with the logical CPU of its session if that has a process of its own.

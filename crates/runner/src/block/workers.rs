@@ -93,18 +93,18 @@ pub(super) fn await_ready(input: &Input<'_>, lane: &mut Lane<'_>) {
     let pid = worker.pid();
     let ready = worker.hello(input.stop).and_then(|hello| {
         match worker.receive("prepare", deadline, Some(input.stop))? {
-            Reply::Ready { tids, placed, notes, note_codes }
+            Reply::Ready { tids, placed, notes, note_codes, memory }
                 if tids.len() == lane.placement.sessions.len() =>
             {
                 let placed: Result<Vec<Placed>, _> = placed.into_iter().map(Placed::try_from).collect();
                 let placed = placed.map_err(|error| Failure::new("protocol", error.to_string()))?;
-                Ok((tids, placed, Note::with_codes(notes, &note_codes), hello.pieces))
+                Ok((tids, placed, Note::with_codes(notes, &note_codes), hello.pieces, memory))
             }
             other => Err(worker.unexpected("ready with a thread id per session", &other)),
         }
     });
     match ready {
-        Ok((tids, placed, notes, counts_pieces)) => {
+        Ok((tids, placed, notes, counts_pieces, memory)) => {
             lane.counts_pieces = counts_pieces;
             lane.tids = tids;
             lane.pids = [pid].into_iter().chain(placed.iter().map(|thread| thread.pid)).collect();
@@ -115,6 +115,7 @@ pub(super) fn await_ready(input: &Input<'_>, lane: &mut Lane<'_>) {
             lane.prepare_ns = input.clock.now_ns().saturating_sub(lane.started_ns);
             binding::check(lane);
             pages::read(input, lane);
+            pages::of_server(input, lane, memory);
             (input.on_ready)(lane.prepare_ns as f64 / 1e9);
         }
         Err(failure) => lane.fail(failure),
@@ -161,13 +162,12 @@ pub(super) fn finish_all(input: &Input<'_>, lanes: &mut [Lane<'_>], must_be_cach
         }
     }
     for lane in lanes.iter_mut() {
-        if let Some(worker) = lane.worker.take()
-            && let Err(failure) = worker.stopped(input.stop)
-            && SAID_AT_THE_END.contains(&failure.kind.as_str())
-        {
+        match lane.worker.take().map(|worker| worker.stopped(input.stop)) {
+            Some(Ok(memory)) => pages::of_server(input, lane, memory),
             // It found its data wrong, or could not restore it. One that cannot stop for another
             // reason is killed, which does not affect complete slices.
-            lane.fail(failure);
+            Some(Err(failure)) if SAID_AT_THE_END.contains(&failure.kind.as_str()) => lane.fail(failure),
+            _ => {}
         }
         if lane.status.is_valid() {
             if let Some(message) = not_cached(&lane.slices).filter(|_| must_be_cached) {

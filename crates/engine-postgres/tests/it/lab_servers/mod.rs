@@ -4,6 +4,7 @@ pub mod certificates;
 pub mod cluster;
 pub mod connect;
 pub mod faults;
+pub mod numa;
 pub mod parallel;
 pub mod placing;
 pub mod tpch;

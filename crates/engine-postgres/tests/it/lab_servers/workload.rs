@@ -1,7 +1,7 @@
 //! The workloads on a real server: what is loaded, what is counted, what is found wrong.
 #![allow(clippy::unwrap_used)] // Helpers of tests, not a library.
 
-mod place;
+pub mod place;
 
 use place::{Place, place};
 use threadwise_engine::workloads::insert::CHECK_MODULUS;
