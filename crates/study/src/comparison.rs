@@ -21,6 +21,10 @@ pub enum ComparisonKind {
     Nodes,
     /// Two packages over two cores of one.
     Packages,
+    /// Another memory policy over the first.
+    Memory,
+    /// A sweep's second order over its first, with as many sessions.
+    Orders,
     /// A point of a sweep over the one before it.
     SweepStep,
     /// The last point with a logical CPU for each session over that with a core for each.
@@ -58,7 +62,7 @@ pub enum ComparisonKind {
 }
 
 /// The word of each kind.
-const WORDS: [(ComparisonKind, &str); 23] = [
+const WORDS: [(ComparisonKind, &str); 25] = [
     (ComparisonKind::Baseline, "baseline"),
     (ComparisonKind::SmtYield, "smt-yield"),
     (ComparisonKind::Cores, "cores"),
@@ -66,6 +70,8 @@ const WORDS: [(ComparisonKind, &str); 23] = [
     (ComparisonKind::SharedL3, "shared-l3"),
     (ComparisonKind::Nodes, "nodes"),
     (ComparisonKind::Packages, "packages"),
+    (ComparisonKind::Memory, "memory"),
+    (ComparisonKind::Orders, "orders"),
     (ComparisonKind::SweepStep, "sweep-step"),
     (ComparisonKind::BeyondCores, "beyond-cores"),
     (ComparisonKind::DopStep, "dop-step"),

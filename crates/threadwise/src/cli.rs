@@ -330,13 +330,14 @@ pub struct RunArgs {
     /// docs/PLACEMENTS.md has all placements; `threadwise list` says which of them this machine supports.
     #[arg(long, value_name = "PLACEMENT", help_heading = "Where")]
     pub placement: Option<Vec<String>>,
-    /// NUMA nodes of the memory: local, remote, interleave, or 0-1
+    /// NUMA nodes of the memory: local, remote, interleave, or 0-1; may be repeated
     ///
-    /// It applies to treatments without a policy of their own. local is each session's own NUMA node, remote a node
+    /// It applies to treatments without a policy of their own. Given several times, each treatment and the baseline are
+    /// measured with each policy and compared with the first. local is each session's own NUMA node, remote a node
     /// without a logical CPU of the placement, interleave all nodes in turn; or give nodes, such as 0-1.
     /// [default: the study's own, which is local in presets]
     #[arg(long, value_name = "POLICY", help_heading = "Where")]
-    pub memory: Option<Memory>,
+    pub memory: Vec<Memory>,
     /// How SMT is taken away: mask, offline, system, or several of them
     ///
     /// mask leaves siblings idle, offline takes the siblings of the used cores offline, system uses smt/control. Several

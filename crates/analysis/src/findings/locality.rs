@@ -1,14 +1,14 @@
 //! What a level of locality is worth: two sessions on cores that share an L2 or an L3, or lie in two NUMA nodes or
-//! packages, against two cores of one package; and which level matters most.
+//! packages, against two cores of one package; memory on another node; and which level matters most.
 
 use super::facts::{by_group, estimates};
-use crate::estimate::THROUGHPUT;
+use crate::groups::bare;
 use crate::words::{finding, judged, names};
-use crate::{Estimate, Facts, Finding, FindingKind, Ratio};
-use threadwise_document::{Prose, prose};
+use crate::{Answer, Estimate, Facts, Finding, FindingKind, Ratio};
+use threadwise_document::{Prose, numbers, prose};
 use threadwise_machine::placement::{Locality, resolve};
-use threadwise_machine::{CpuSet, Draw, Pin, Topology};
-use threadwise_study::ComparisonKind;
+use threadwise_machine::{CpuSet, Draw, Memory, Pin, Topology};
+use threadwise_study::{ComparisonKind, Role, Treatment};
 
 /// A level and its words.
 pub struct Level {
@@ -23,7 +23,7 @@ pub struct Level {
 }
 
 /// All levels, from the closest.
-pub const LEVELS: [Level; 4] = [
+pub const LEVELS: [Level; 5] = [
     Level {
         kind: ComparisonKind::SharedL2,
         noun: "L2",
@@ -48,16 +48,76 @@ pub const LEVELS: [Level; 4] = [
         pair: "two packages",
         other: "two cores of one",
     },
+    Level {
+        kind: ComparisonKind::Memory,
+        noun: "node of memory",
+        pair: "sessions whose memory is remote",
+        other: "the same with local memory",
+    },
 ];
 
 impl Level {
     /// Its estimate of throughput in a group.
     pub fn estimate<'a>(&self, facts: &Facts<'a>, group: &str) -> Option<&'a Estimate> {
-        let is_of_group = |name: &str| facts.study.treatment(name).is_some_and(|(_, one)| one.group == group);
-        facts.analysis.estimates.iter().find(|estimate| {
-            estimate.kind == self.kind && estimate.metric == THROUGHPUT && is_of_group(&estimate.treatment)
-        })
+        let is_it = |estimate: &&Estimate| {
+            let found = facts.study.treatment(&estimate.treatment);
+            let treatment =
+                found.map(|(_, treatment)| treatment).filter(|treatment| treatment.group == group);
+            match self.kind {
+                ComparisonKind::Memory => {
+                    treatment.is_some_and(|one| is_baseline_elsewhere(facts, one, estimate))
+                }
+                _ => estimate.kind == self.kind && treatment.is_some(),
+            }
+        };
+        facts.throughput().find(is_it)
     }
+}
+
+/// Whether an estimate is of the baseline with remote memory, over the baseline with local memory.
+fn is_baseline_elsewhere(facts: &Facts<'_>, treatment: &Treatment, estimate: &Estimate) -> bool {
+    let mut baselines = facts.study.treatments.iter().filter(|one| one.role == Role::Baseline);
+    let alone = baselines.find(|one| one.group == treatment.group);
+    estimate.kind == ComparisonKind::Baseline
+        && treatment.memory == Memory::Remote
+        && alone.is_some_and(|alone| {
+            alone.memory == Memory::Local
+                && (alone.placement.trim(), alone.sessions)
+                    == (treatment.placement.trim(), treatment.sessions)
+        })
+}
+
+/// Most policies of memory, or numbers of sessions, in a sentence.
+const MOST_CLAUSES: usize = 4;
+
+/// Treatments under another memory policy against the same under the first; `None` without one.
+pub fn memory(facts: &Facts<'_>) -> Option<Finding> {
+    let found: Vec<&Estimate> = facts.throughput().filter(|one| one.kind == ComparisonKind::Memory).collect();
+    clauses(facts, "By where memory lies", &found)
+}
+
+/// The second order of a sweep against the first, with as many sessions; `None` without one.
+pub fn orders(facts: &Facts<'_>) -> Option<Finding> {
+    let of_orders = facts.throughput().filter(|one| one.kind == ComparisonKind::Orders);
+    let found: Vec<&Estimate> = of_orders.collect();
+    clauses(facts, "Close together against far apart", &found)
+}
+
+/// What is shown to differ first, since that is what one can set.
+fn clauses(facts: &Facts<'_>, head: &str, found: &[&Estimate]) -> Option<Finding> {
+    let mut shown: Vec<&Estimate> = found.to_vec();
+    shown.sort_by_key(|one| one.ratio.is_same() || one.ratio.answer == Answer::Undecided);
+    let more = shown.len().saturating_sub(MOST_CLAUSES);
+    shown.truncate(MOST_CLAUSES);
+    let tell = |one: &&Estimate| {
+        let words = facts.group_words(facts.group_of(&one.treatment));
+        let space = if words.is_empty() { "" } else { " " };
+        prose!("{}{}{} {}", bare(&one.name), space, words, judged(one))
+    };
+    let mut texts: Vec<Prose> = shown.iter().map(tell).collect();
+    texts.extend((more > 0).then(|| prose!("and {} more in the table", more)));
+    let text = prose!("{}: {}.", head, Prose::join(texts, "; "));
+    (!found.is_empty()).then(|| finding(FindingKind::Packages, text, &names(found)))
 }
 
 /// The levels of a group that were measured, with their estimates.
@@ -97,7 +157,8 @@ pub fn of_package(topology: &Topology) -> Option<Locality> {
 
 /// A sentence a level, in the order of [`LEVELS`].
 pub fn found(facts: &Facts<'_>) -> Vec<Finding> {
-    LEVELS.iter().filter_map(|level| of_level(facts, level)).collect()
+    let levels = LEVELS.iter().filter_map(|level| of_level(facts, level));
+    levels.chain(memory(facts)).chain(orders(facts)).collect()
 }
 
 fn of_level(facts: &Facts<'_>, level: &Level) -> Option<Finding> {
@@ -110,7 +171,11 @@ fn of_level(facts: &Facts<'_>, level: &Level) -> Option<Finding> {
         }
         _ => "",
     };
-    let text = prose!("Two sessions on {} against {}: {}.{}", level.pair, level.other, text, numa);
+    let pair = match level.kind {
+        ComparisonKind::Memory => numbers::capital(level.pair),
+        _ => format!("Two sessions on {}", level.pair),
+    };
+    let text = prose!("{} against {}: {}.{}", pair, level.other, text, numa);
     Some(finding(FindingKind::Packages, text, &names(&found)))
 }
 

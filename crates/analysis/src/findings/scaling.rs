@@ -136,7 +136,7 @@ fn label(treatment: &Treatment) -> String {
 }
 
 /// Kinds of comparisons that other findings report.
-const KNOWN_KINDS: [ComparisonKind; 19] = [
+const KNOWN_KINDS: [ComparisonKind; 21] = [
     ComparisonKind::Baseline,
     ComparisonKind::SmtYield,
     ComparisonKind::Cores,
@@ -144,6 +144,8 @@ const KNOWN_KINDS: [ComparisonKind; 19] = [
     ComparisonKind::SharedL3,
     ComparisonKind::Nodes,
     ComparisonKind::Packages,
+    ComparisonKind::Memory,
+    ComparisonKind::Orders,
     ComparisonKind::SweepStep,
     ComparisonKind::BeyondCores,
     ComparisonKind::DopStep,

@@ -169,6 +169,14 @@ impl Axis {
             {
                 add(ComparisonKind::BothThreads, format!("{} over {}", top.name, under.name), top, under);
             }
+            if let Some(under) = self.points.iter().find(|first| first.number == top.number)
+                && self.kind == Kind::Sessions
+                && !under.is_beside(top)
+                && under.name != top.name
+            {
+                let name = format!("{} over {}, {} sessions", top.line, under.line, top.number);
+                add(ComparisonKind::Orders, name, top, under);
+            }
             let is_last = self.points.get(at + 1).is_none_or(|next| !next.is_beside(top));
             if self.kind == Kind::Sessions && is_last {
                 // The last point in which no two sessions share a logical CPU; without SMT the last of all.

@@ -63,6 +63,7 @@ pub(super) fn add(
             )
         }));
         named.extend(pairs(group));
+        named.extend(policies(group, resolver));
         if let Some(axis) = axis.filter(|axis| axis.kind != super::axis::Kind::Sessions || group.has_sweep) {
             named.extend(axis.comparisons(group));
         }
@@ -110,6 +111,23 @@ fn pairs(group: &Group) -> impl Iterator<Item = Comparison> {
         let (top, under) = (find(top)?, find(under)?);
         (top.sessions == under.sessions)
             .then(|| group.ratio(group.whole(kind.word()), &top.name, group, &under.name, kind))
+    })
+}
+
+/// Each treatment with another memory policy over the same with the first; the baseline's is compared with it anyway.
+fn policies<'a>(group: &'a Group, resolver: &Resolver<'_>) -> impl Iterator<Item = Comparison> + 'a {
+    let first = resolver.overrides.memory.clone().filter(|_| !resolver.overrides.more_memory.is_empty());
+    let of_first = move |top: &Candidate| {
+        let first = first.as_ref().filter(|first| top.memory != **first)?;
+        let same = |one: &&Candidate| {
+            Candidate { memory: top.memory.clone(), name: top.name.clone(), ..(*one).clone() } == *top
+        };
+        group.compared().filter(|one| one.memory == *first).find(same)
+    };
+    group.compared().filter_map(move |top| {
+        let under = of_first(top)?;
+        let name = group.whole(&format!("{} over {}", top.name, under.name));
+        Some(group.ratio(name, &top.name, group, &under.name, ComparisonKind::Memory))
     })
 }
 

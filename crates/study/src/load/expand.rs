@@ -55,6 +55,7 @@ pub(super) fn expand(
     if let Some(section) = axis.as_ref().filter(|axis| axis.kind != Kind::Sessions) {
         candidates.extend(section.candidates.clone());
     }
+    candidates.extend(resolver.other_policies(&candidates)?);
     let mut groups = resolver.groups(&candidates, &aliases)?;
     if let Some(sweep) = sweep {
         resolver.add_sweep(&mut groups, sweep, &mut left_out);
@@ -188,6 +189,32 @@ impl Resolver<'_> {
             }
             _ => self.refusal(&lack, &asked, &["baseline"], lack.why.clone()),
         })
+    }
+
+    /// Each treatment without a memory policy of its own, and the baseline, with the other policies of the command line.
+    ///
+    /// # Errors
+    /// The machine lacks memory for one, or a policy is given twice.
+    fn other_policies(&self, candidates: &[Candidate]) -> Result<Vec<Candidate>, LoadError> {
+        let Overrides { memory: Some(first), more_memory, .. } = self.overrides else {
+            return Ok(Vec::new());
+        };
+        let mut found: Vec<Candidate> = Vec::new();
+        for (at, memory) in more_memory.iter().enumerate() {
+            let refused = |why: String| LoadError::option(format!("--memory {memory}"), why);
+            if memory == first || more_memory[..at].contains(memory) {
+                return Err(refused("it appears twice".to_owned()));
+            }
+            let without_own = candidates.iter().filter(|one| one.memory == *first);
+            for one in without_own.filter(|one| one.role != Role::BaselineTwin) {
+                if let Some(lacks) = self.memory_lacks(memory, &one.placement) {
+                    return Err(refused(lacks));
+                }
+                let (name, role) = (format!("{} {memory}", one.name), Role::Compared);
+                found.push(Candidate { name, role, memory: memory.clone(), ..one.clone() });
+            }
+        }
+        Ok(found)
     }
 
     /// A treatment of the file, or what the machine lacks for it.

@@ -55,6 +55,8 @@ pub struct Overrides {
     pub placements: Option<Vec<String>>,
     /// Memory policy of every treatment without its own, baselines and sweep points included.
     pub memory: Option<Memory>,
+    /// More policies: every treatment without one of its own is measured with each of them, too.
+    pub more_memory: Vec<Memory>,
     /// Placement of service threads of every treatment without its own.
     pub service: Option<Service>,
     /// Options of the engine, each in place of the file's option of that name.

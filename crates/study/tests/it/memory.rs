@@ -6,7 +6,7 @@ use crate::support;
 use crate::support::{default_study, file, machine, names, server, small_guest, treatment};
 use threadwise_machine::{Memory, Topology};
 use threadwise_study::load::{LoadError, Overrides, StudyFile, from_toml, to_toml};
-use threadwise_study::{Study, plan_block};
+use threadwise_study::{ComparisonKind, Study, plan_block};
 
 const BOTH: &str = "[[treatment]]\nname = \"here\"\nplacement = \"2c1t\"\n\
     [[treatment]]\nname = \"away\"\nplacement = \"2c1t\"\nmemory = \"remote\"\n";
@@ -150,4 +150,29 @@ fn pairs_of_placements_share_their_memory_policy() {
     assert_eq!(kinds(&resolved(lines, &server()).unwrap()), ["baseline", "baseline"]);
     let alike = lines.replace("memory = \"interleave\"\n", "");
     assert_eq!(kinds(&resolved(&alike, &server()).unwrap()), ["baseline", "baseline", "smt-yield"]);
+}
+
+#[test]
+fn several_policies_are_measured_on_every_placement() {
+    let overrides = Overrides {
+        more_memory: vec![Memory::Remote],
+        placements: Some(vec!["same-package".into()]),
+        ..all(Memory::Local)
+    };
+    let study = StudyFile::preset("cached-reads").unwrap().resolve(&server(), &overrides).unwrap();
+    assert_eq!(names(&study), ["alone", "alone'", "same-package", "alone remote", "same-package remote"]);
+    let of_memory: Vec<(&str, &str)> = study
+        .comparisons
+        .iter()
+        .filter(|one| one.kind == ComparisonKind::Memory)
+        .map(|one| (one.treatment.as_str(), one.baseline[0].as_str()))
+        .collect();
+    assert_eq!(of_memory, [("same-package remote", "same-package")]);
+    assert_eq!(treatment(&study, "alone remote").memory, Memory::Remote);
+    let twice = Overrides { more_memory: vec![Memory::Local], ..all(Memory::Local) };
+    let error = StudyFile::preset("cached-reads").unwrap().resolve(&server(), &twice).unwrap_err();
+    assert!(error.to_string().contains("--memory local: it appears twice"), "{error}");
+    let lacking = Overrides { more_memory: vec![Memory::Remote], ..all(Memory::Local) };
+    let error = StudyFile::preset("cached-reads").unwrap().resolve(&small_guest(), &lacking).unwrap_err();
+    assert!(error.to_string().contains("--memory remote"), "{error}");
 }

@@ -102,6 +102,42 @@ fn lines_keep_what_shares_an_l3_together() {
 }
 
 #[test]
+fn remote_memory_is_a_level() {
+    let mut study = study(&[""], &["P same-package 2", "L same-l3 2", "X one-cpu 1", "R same-package 2"]);
+    study.treatments[4].memory = Memory::Remote;
+    study.treatments[5].memory = Memory::Remote;
+    study.comparisons.push(comparison("L", &["P"], "shared-l3"));
+    study.comparisons.push(comparison("R", &["P"], "memory"));
+    let topology = epyc();
+    let mut all = runs([1.9, 2.1, 0.7], 0.001, 1);
+    for one in runs([1.9, 2.1, 1.2], 0.001, 2).into_iter().filter(|one| one.treatment == "X") {
+        all.push(Run { treatment: "R".to_owned(), ..one });
+    }
+    let analysis = analyse_on(&study, Some(&topology), &all, 1.0);
+    let facts = Facts::new(&study, &topology, &analysis);
+    let said = sentence(&facts, "", |ratio| Prose::from(&ratio.decisive())).unwrap().to_string();
+    assert!(
+        said.starts_with("The node of memory matters most: sessions whose memory is remote do 0.70x"),
+        "{said}"
+    );
+    assert!(
+        memory(&facts).unwrap().text().starts_with("By where memory lies: R : P 0.63x"),
+        "{:?}",
+        memory(&facts)
+    );
+}
+
+#[test]
+fn two_orders_of_a_sweep_are_compared() {
+    let mut study = study(&[""], &["P spread:2 2", "L packed-cores:2 2", "X packed:2 2"]);
+    study.comparisons.push(comparison("L", &["P"], "orders"));
+    let topology = epyc();
+    let analysis = analyse_on(&study, Some(&topology), &runs([1.9, 2.1, 1.5], 0.001, 1), 1.0);
+    let found = orders(&Facts::new(&study, &topology, &analysis)).unwrap().text();
+    assert!(found.starts_with("Close together against far apart: L : P 1.1"), "{found}");
+}
+
+#[test]
 fn equal_levels_are_not_ranked() {
     let (_, sentence) = texts([1.9, 1.9, 1.9], 0.01);
     assert!(

@@ -469,7 +469,8 @@ fn overrides(args: &RunArgs, file: &StudyFile, topology: &Topology) -> Result<Ov
             versions.each_ref().map(|settings| settings.iter().map(given).collect::<Options>())
         }),
         placements: args.placement.clone(),
-        memory: args.memory.clone(),
+        memory: args.memory.first().cloned(),
+        more_memory: args.memory.iter().skip(1).cloned().collect(),
         service: args.service.clone(),
         quota: Quota::read(Path::new("/")).map_err(AppError::failed)?,
         memory_limit_bytes: Some(guard::memory_limit_bytes(Path::new("/"), topology.limits.memory_bytes)),
