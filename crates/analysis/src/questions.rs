@@ -12,13 +12,13 @@ use crate::sections::{
 use crate::words::finding;
 use crate::{
     Facts, Finding, FindingKind, advice, arms, by_state, changed_with, cost, drift, external_arms,
-    long_windows, published, quota,
+    long_windows, published, quota, round_trips,
 };
 use threadwise_document::finding::in_order;
 use threadwise_document::{Prose, Section};
 use threadwise_study::Study;
 
-const QUESTIONS: [Question; 33] = [
+const QUESTIONS: [Question; 34] = [
     Question { findings: validity, ..Question::new("validity") },
     Question { findings: |facts| advice::findings(&advice::advice(facts)), ..Question::new("advice") },
     Question {
@@ -42,6 +42,7 @@ const QUESTIONS: [Question; 33] = [
         sections: |facts| list(quota::section(facts)),
         ..Question::new("quota")
     },
+    round_trips::ROUND_TRIPS,
     Question { findings: |facts| list(versions::finding_of(facts)), ..Question::new("versions") },
     Question {
         findings: arms::findings,
