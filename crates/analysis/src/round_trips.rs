@@ -11,9 +11,9 @@
 //! virtual machine leaves the guest to interrupt the other CPU; so the CPU time of a step does not bound it.
 //!
 //! That CPUs slept at all is seen otherwise: on one logical CPU client, server, or something else always runs. Idle is
-//! what is left of the mean time of a step without the CPU time of client and server and without the server's wait for a
-//! CPU. Waking is claimed where the whole t interval of its share is at [`LEAST_SHARE`] or above, and that of the idle
-//! share at [`LEAST_IDLE_SHARE`] or above, at alpha over the number of baselines (Bonferroni).
+//! what the busy and stolen time of the run's logical CPUs, added up, leaves of the time: they cannot have been busy at
+//! once for longer. Waking is claimed where the whole t interval of its share is at [`LEAST_SHARE`] or above, and that
+//! of the idle share at [`LEAST_IDLE_SHARE`] or above, at alpha over the number of baselines (Bonferroni).
 
 use crate::activity::CLIENT_CPU;
 use crate::estimate::{Digest, Latency, Observed};
@@ -35,9 +35,8 @@ pub(crate) const ROUND_TRIPS: Question = Question { findings, ..Question::new("r
 
 /// Share of a step from which waking is reported.
 pub const LEAST_SHARE: f64 = 1.0 / 3.0;
-/// Share of a step's time in which neither side ran or waited for a CPU, from which CPUs are taken to have slept. On one
-/// logical CPU it was -0.05 to 0.00.
-pub const LEAST_IDLE_SHARE: f64 = 0.05;
+/// Share of the time without a busy logical CPU, from which CPUs are taken to have slept between round trips.
+pub const LEAST_IDLE_SHARE: f64 = 0.1;
 
 /// The steps of one session of a baseline whose loop is in the client.
 #[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
@@ -46,7 +45,7 @@ pub struct ClientSteps {
     pub treatment: String,
     /// Median latency of a step.
     pub step_ns: Interval,
-    /// Share of the time in which neither client nor server ran, nor the server waited for a CPU.
+    /// Share of the time in which none of its logical CPUs was busy, at least.
     pub idle_share: Interval,
     /// Round trips per step, mean over blocks.
     pub round_trips: f64,
@@ -72,23 +71,24 @@ pub struct Step {
     pub latency_ns: f64,
     /// Round trips.
     pub round_trips: f64,
-    /// Share of the time in which neither client nor server ran, nor the server waited for a CPU; below 0 where both ran
-    /// at once.
+    /// Share of the time in which none of the run's logical CPUs was busy, at least; below 0 where several were at once.
     pub idle_share: f64,
 }
 
 impl Step {
-    /// `None` without latencies, round trips, or a time of both sides; that of a remote server is 0.
+    /// `None` without latencies, round trips, times of logical CPUs, or a CPU time of both sides; that of a remote server
+    /// is 0.
     fn of(run: &Digest) -> Option<Self> {
         let Latency::Known { p50_ns, .. } = run.latency else { return None };
-        let (sums, totals) = (&run.activity, &run.totals);
+        let (sums, cpus) = (&run.activity, &run.totals.assigned);
         let (client_ns, round_trips) = (sums.counter(CLIENT_CPU)?, sums.counter(COUNTER)?);
-        let busy_ns = sums.cpu_ns + client_ns + totals.wait_ns?;
-        let is_known = sums.steps > 0.0 && sums.cpu_ns > 0.0 && round_trips > 0.0 && p50_ns > 0;
+        let busy_cpus = sums.cpus.len() as f64 * (cpus.busy_share()? + cpus.steal_share()?);
+        let is_here = sums.cpu_ns > 0.0 && client_ns > 0.0;
+        let is_known = is_here && sums.steps > 0.0 && round_trips > 0.0 && p50_ns > 0;
         is_known.then(|| Self {
             latency_ns: p50_ns as f64,
             round_trips: round_trips / sums.steps,
-            idle_share: 1.0 - busy_ns / totals.session_ns,
+            idle_share: 1.0 - busy_cpus,
         })
     }
 
@@ -161,8 +161,7 @@ fn line(facts: &Facts<'_>, steps: &ClientSteps) -> Prose {
     let at_least_ns = steps.waking_share.low * steps.step_ns.mean;
     let mut text = prose!(
         "A step of one session ({}) took {}, and waking sleeping CPUs {} or more of it: {} a step, each of two wake-ups, \
-         which the probe found {} longer to an idle CPU than on a busy one; neither client nor server ran for {} of the \
-         time.",
+         which the probe found {} longer to an idle CPU than on a busy one; none of its CPUs was busy for {} of the time.",
         facts.name(&steps.treatment),
         &steps.step_ns,
         time(at_least_ns),
@@ -189,7 +188,7 @@ fn trips(count: f64) -> Prose {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fixtures::{self, latency, run, study};
+    use crate::fixtures::{self, cpu_times, latency, run, study};
     use crate::{analyse_probed, verdict};
     use threadwise_study::probe::Wakeup;
     use threadwise_study::{Note, Run, Study};
@@ -239,11 +238,11 @@ mod tests {
             let step_ns = client.step_us * (990 + 10 * u64::from(block % 3));
             (session.steps, session.cpu_ns) = (steps, 1000 * client.server_us * steps);
             session.latency = latency(steps, &[step_ns]);
-            session.run_queue_wait_ns = Some(0);
-            run.slices[0].window_ns = steps * step_ns;
-            let session = &mut run.slices[0].sessions[0];
             session.counters.insert(CLIENT_CPU.to_owned(), 1000 * client.client_us * steps);
             session.counters.insert(COUNTER.to_owned(), client.round_trips * steps);
+            let busy = |us: u64| 100 * us / client.step_us;
+            run.slices[0].cpu_times =
+                vec![cpu_times(0, busy(client.client_us), 0), cpu_times(1, busy(client.server_us), 0)];
             run
         };
         (0..8).flat_map(|block| ["A", "A'", "T"].map(|name| of_client(block, name))).collect()
@@ -276,8 +275,8 @@ mod tests {
         let text = said(&case(SLEEPY)).unwrap();
         assert!(text.starts_with("A step of one session (A) took 109.9 µs ["), "{text}");
         assert!(text.contains(", and waking sleeping CPUs 6"), "{text}");
-        // 30 of 110 µs are CPU time.
-        assert!(text.contains("neither client nor server ran for 73% ["), "{text}");
+        // 20 and 10 of 110 µs, in whole per cent.
+        assert!(text.contains("none of its CPUs was busy for 73% [73, 73] of the time"), "{text}");
         assert!(text.contains("1 round trip a step, each of two wake-ups"), "{text}");
         assert!(text.contains("found 32.0 µs longer to an idle CPU"), "the nearer: {text}");
         assert!(text.ends_with("contain this as scaling."), "{text}");
@@ -325,13 +324,9 @@ mod tests {
         assert_eq!(each(&|session| _ = session.counters.remove(CLIENT_CPU)), None);
         assert_eq!(each(&|session| session.latency.clear()), None);
         assert_eq!(each(&|session| session.cpu_ns = 0), None, "a remote server");
-        assert_eq!(each(&|session| session.run_queue_wait_ns = None), None);
-        let waiting_ns = |session: &threadwise_study::SessionSlice| 75_000 * session.steps;
-        assert_eq!(
-            each(&|session| session.run_queue_wait_ns = Some(waiting_ns(session))),
-            None,
-            "it waited for a CPU, which was busy"
-        );
+        let without_times =
+            |case: &mut Case| case.runs.iter_mut().for_each(|run| run.slices[0].cpu_times.clear());
+        assert_eq!(without(&without_times), None);
         let thinks = |case: &mut Case| {
             let think = ("think_time_us".to_owned(), threadwise_study::OptionValue::Integer(50));
             case.study.treatments.iter_mut().for_each(|one| one.options.extend([think.clone()]));

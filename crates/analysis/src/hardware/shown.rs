@@ -130,18 +130,17 @@ pub struct Wake {
 impl Wake {
     /// Heading of its column.
     pub fn words(self) -> String {
-        format!("{}{}", self.method.words(), if self.is_idle { ", paused" } else { "" })
+        format!("{}{}", self.method.words(), if self.is_idle { ", idle" } else { "" })
     }
 }
 
-/// The ways of waking a thread that a probe measured, without pauses first.
+/// The ways of waking a thread that a probe measured, each without a pause and then with one.
 pub fn wakes(probe: &Probe) -> Vec<Wake> {
-    let ways =
-        [false, true].into_iter().flat_map(|is_idle| WakeMethod::ALL.map(|method| Wake { method, is_idle }));
+    let both = |method| [false, true].map(|is_idle| Wake { method, is_idle });
     let is_there = |wake: &Wake| {
         probe.wakeups.iter().any(|one| (one.method, one.idle_ns > 0) == (wake.method, wake.is_idle))
     };
-    ways.filter(is_there).collect()
+    WakeMethod::ALL.into_iter().flat_map(both).filter(is_there).collect()
 }
 
 /// Least, middle and greatest of some figures; `None` where there is none.

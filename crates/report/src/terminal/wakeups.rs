@@ -16,7 +16,7 @@ pub fn wakeups(probe: &Probe, style: Style) -> Vec<String> {
     }
     let columns = wakes(probe);
     let headings = ["wake-up µs", "CPUs", "line ns"].map(str::to_owned).into_iter();
-    let mut rows = vec![headings.chain(columns.iter().map(|wake| wake.words())).collect::<Vec<String>>()];
+    let mut rows = vec![headings.chain(columns.iter().map(heading)).collect::<Vec<String>>()];
     rows.extend(distances.into_iter().filter_map(|distance| row(probe, distance, &columns)));
     let plain_rows = rows.into_iter().map(|row| row.iter().map(|cell| plain(cell, style.unicode)).collect());
     let aligned = Aligned::new(plain_rows.collect(), &[0, 1], style.width);
@@ -24,8 +24,13 @@ pub fn wakeups(probe: &Probe, style: Style) -> Vec<String> {
         let line = cut(cells.join(aligned.gap).trim_end(), style);
         if at == 0 { style.paint(BOLD, &line) } else { line }
     });
-    let note = "medians; paused: after 0.5 ms idle; line: least, compare-and-swap";
+    let note = "medians; idle: the woken CPU was for 0.5 ms; line: least, compare-and-swap";
     lines.chain([style.paint(DIM, &cut(note, style))]).collect()
+}
+
+/// A pause has no more than a word, right of what it is of.
+fn heading(wake: &Wake) -> String {
+    if wake.is_idle { "idle".to_owned() } else { wake.words() }
 }
 
 fn row(probe: &Probe, distance: Distance, columns: &[Wake]) -> Option<Vec<String>> {

@@ -127,7 +127,7 @@ fn a_probe_has_a_page_of_its_own() {
         "<td class=\"n\">unknown</td>",
         "Bzy_MHz",
         "waking a sleeping thread",
-        "TCP, paused",
+        "TCP, idle",
         "Declared: 4 cores, 1 of them different on the other side",
         "Measured: 4 cores, 2 of them different on the other side, undecided: 4,12",
         "2026-01-01T12:00:00Z",
