@@ -1,7 +1,7 @@
 //! What wakes a sleeping thread: a futex, a byte in a pipe, a byte over a TCP connection.
 //!
 //! Source: futex(2), pipe(7), tcp(7). All ends are closed on exec, and each belongs to one thread: when one ends, the
-//! other is woken and told so by the system.
+//! other is woken and gets an error.
 
 use rustix::thread::futex;
 use std::io::{self, ErrorKind, PipeReader, PipeWriter, Read, Write};
