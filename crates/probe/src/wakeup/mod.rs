@@ -28,8 +28,11 @@ use std::collections::BTreeMap;
 use threadwise_study::probe::{Distance, ProbeForm, WakeMethod, Wakeup};
 
 /// Rounds, and so blocks of each figure: the median's interval leaves out two at each end. A round takes about 20 ms for
-/// each distance, of which 13 are pauses; of the short form 1 ms.
+/// each distance, of which 13 are pauses.
 const ROUNDS: u32 = 12;
+/// Rounds of the short form, which leave out one at each end. A round takes 2 ms for each distance, nearly all of it to
+/// start threads.
+const SHORT_ROUNDS: u32 = 9;
 /// Round trips of a block that count.
 const ROUND_TRIPS: u32 = 12;
 /// The same with a pause, of which each takes two.
@@ -109,8 +112,9 @@ pub fn measure(
     let mut cells = cells(request);
     let mut refused: BTreeMap<WakeMethod, String> = BTreeMap::new();
     let mut interrupted = false;
-    for round in 0..ROUNDS {
-        tell(f64::from(round) / f64::from(ROUNDS));
+    let rounds = if request.form == ProbeForm::Short { SHORT_ROUNDS } else { ROUNDS };
+    for round in 0..rounds {
+        tell(f64::from(round) / f64::from(rounds));
         match run_round(bench, &mut cells, &mut refused, (request.seed, round)) {
             Err(ProbeError::Stopped) => interrupted = true,
             other => other?,
@@ -183,7 +187,7 @@ impl Cell {
     }
 }
 
-/// What a form measures: the short one, which has less than 50 ms, TCP alone and without a pause.
+/// What a form measures: the short one, which has about 50 ms, TCP alone and without a pause.
 fn cells(request: &Request<'_>) -> Vec<Cell> {
     let is_short = request.form == ProbeForm::Short;
     let (pairs, methods) = match is_short {
@@ -281,6 +285,7 @@ mod tests {
             found.wakeups.iter().map(|one| (one.distance, one.method, one.idle_ns)).collect();
         let expected = [Distance::SameCpu, Distance::SameCore, Distance::OtherPackage];
         assert_eq!(measured, expected.map(|distance| (distance, WakeMethod::Tcp, 0)));
+        assert!(found.wakeups.iter().all(|one| one.blocks == SHORT_ROUNDS));
         assert_eq!(shortened(&pairs(3)), pairs(3));
     }
 
