@@ -18,7 +18,7 @@ pub struct Wakeup {
     pub method: WakeMethod,
     /// For how long each logical CPU was idle at least before it was woken, nanoseconds; 0 without a pause.
     pub idle_ns: u64,
-    /// Smallest sample.
+    /// Smallest sample; it may be of a thread that had not gone to sleep yet.
     pub min_ns: f64,
     /// Median over blocks of their medians.
     pub median_ns: f64,
