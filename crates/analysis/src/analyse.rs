@@ -10,8 +10,8 @@ use crate::looks::states::looked_at;
 use crate::question::Case;
 use crate::setting::Setting;
 use crate::{
-    Analysis, changed_with, choices, commands, cpus, drift, looks, queries, questions, scaling_law, warmups,
-    worklist,
+    Analysis, changed_with, choices, commands, cpus, drift, looks, queries, questions, round_trips,
+    scaling_law, warmups, worklist,
 };
 use threadwise_machine::Topology;
 use threadwise_study::probe::Probe;
@@ -56,6 +56,7 @@ pub fn analyse_probed(
     answers.put("changed_with", changed_with::changed_with(&setting, &observed, &treatments, &estimates));
     answers.put("drift", Some(drift::drifts(&setting, &observed, runs)));
     answers.put("warmups", Some(warmups::warmups(study, runs)));
+    answers.put("round_trips", round_trips::client_steps(&setting, &observed));
     answers.put("parallel_workers", scans::parallel(&setting, &observed, runs));
     let mut analysis = Analysis {
         answers,

@@ -36,6 +36,7 @@ pub mod queries;
 mod question;
 mod questions;
 mod quota;
+pub mod round_trips;
 pub mod scaling_law;
 mod screen;
 mod sections;

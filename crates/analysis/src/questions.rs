@@ -13,7 +13,7 @@ use crate::sections::{
 use crate::words::finding;
 use crate::{
     Facts, Finding, FindingKind, advice, arms, by_state, changed_with, cost, drift, external_arms,
-    long_windows, published, quota,
+    long_windows, published, quota, round_trips,
 };
 use threadwise_document::finding::in_order;
 use threadwise_document::{Prose, Section};
@@ -43,6 +43,7 @@ const QUESTIONS: [Question; 34] = [
         sections: |facts| list(quota::section(facts)),
         ..Question::new("quota")
     },
+    round_trips::ROUND_TRIPS,
     Question { findings: |facts| list(versions::finding_of(facts)), ..Question::new("versions") },
     Question {
         findings: arms::findings,

@@ -67,6 +67,8 @@ pub enum FindingKind {
     Locks,
     /// CPU time of the client.
     ClientCpu,
+    /// What waking sleeping CPUs takes of a client's steps.
+    RoundTrips,
     /// SMT enabled and disabled.
     SmtArms,
     /// Turbo and governors.

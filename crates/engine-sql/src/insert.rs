@@ -15,7 +15,7 @@ use threadwise_engine::{EngineError, LoadRequest, Loaded, Session, SessionReques
 use threadwise_study::SessionSlice;
 
 use crate::driver::{Connection, Driver, Parameter, failed, numbers};
-use crate::session::{Common, Tally, compile, counted, not_prepared};
+use crate::session::{ClientLoop, Common, Tally, compile, counted, not_prepared};
 use crate::template::{Names, Template};
 use crate::texts::{Rows, Slot, call_sql, insert_step_sql};
 
@@ -275,7 +275,7 @@ impl<D: Driver> RowsSession<D> {
                 Some(wanted) => fixed_work(window, wanted, step, || Ok([]))?,
                 None => closed_loop(window, step, || Ok([]))?,
             };
-            Ok((slice, calls))
+            Ok(ClientLoop { slice, calls, round_trips: calls })
         })?;
         self.report(call.all_rows(), key_sum);
         Ok(slice)

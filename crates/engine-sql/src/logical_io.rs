@@ -11,7 +11,7 @@ use threadwise_engine::{EngineError, LoadRequest, Loaded, Session, SessionReques
 use threadwise_study::SessionSlice;
 
 use crate::driver::{Connection, Driver, Parameter};
-use crate::session::{Common, compile, counted, not_prepared};
+use crate::session::{ClientLoop, Common, compile, counted, not_prepared};
 use crate::template::{Names, Template};
 use crate::texts::{Blocks, call_sql, logical_io_loop_sql, logical_io_step_sql};
 
@@ -138,20 +138,23 @@ impl<D: Driver> BlocksSession<D> {
         let [before, after_update, after] = common.dialect.blocks_around;
         around(&mut common.connection, before)?;
         let (slice, _) = common.client_loop(count, |connection| {
-            let mut calls = 0;
+            let (mut calls, mut round_trips) = (0, 0);
             let step = || {
                 calls += 1;
+                round_trips += 1;
                 let step = steps.draw();
                 match update {
                     Some(update) if step.update => {
                         change(connection, update, step, count)?;
                         around(connection, after_update)?;
+                        round_trips += u64::from(!after_update.is_empty());
                     }
                     _ => visit(connection, read, step, count)?,
                 }
                 Ok(StepResult { rows: count, checked: 1, wrong: 0, think_ns })
             };
-            Ok((closed_loop(window, step, || Ok([]))?, calls))
+            let slice = closed_loop(window, step, || Ok([]))?;
+            Ok(ClientLoop { slice, calls, round_trips })
         })?;
         around(&mut common.connection, after)?;
         Ok(slice)

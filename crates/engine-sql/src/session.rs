@@ -7,6 +7,7 @@ use threadwise_engine::clock::monotonic_ns;
 use threadwise_engine::servers::Thread;
 use threadwise_engine::{EngineError, Window};
 use threadwise_study::SessionSlice;
+use threadwise_study::observation::ROUND_TRIPS;
 
 use crate::clock::ServerClock;
 use crate::dialect::Dialect;
@@ -110,19 +111,22 @@ impl<D: Driver> Common<D> {
         }
     }
 
-    /// Runs a loop in the client, which gives its slice and the number of all its steps.
+    /// Runs a loop in the client.
     pub(crate) fn client_loop(
         &mut self,
         rows_per_step: u64,
-        steps: impl FnOnce(&mut D::Connection) -> Result<(SessionSlice, u64), EngineError>,
+        steps: impl FnOnce(&mut D::Connection) -> Result<ClientLoop, EngineError>,
     ) -> Result<(SessionSlice, Call), EngineError> {
         let before = self.connection.usage(self.backend)?;
         let client_ns = self.connection.client_cpu_ns();
-        let (mut slice, calls) = steps(&mut self.connection)?;
+        let ClientLoop { mut slice, calls, round_trips } = steps(&mut self.connection)?;
         let client_cpu_ns = self.connection.client_cpu_ns().saturating_sub(client_ns);
         let used = [before, self.connection.usage(self.backend)?];
         let call = Call { client_cpu_ns, ..Call::new(slice.steps, calls, rows_per_step, used) };
         call.give_to(&mut slice);
+        if round_trips > 0 {
+            slice.counters.insert(ROUND_TRIPS.to_owned(), call.share(round_trips));
+        }
         self.tally.call_rows.store(call.all_rows(), Ordering::Relaxed);
         Ok((slice, call))
     }
@@ -150,6 +154,16 @@ impl<D: Driver> Common<D> {
         self.tally.failed.fetch_or(done.is_err(), Ordering::Relaxed);
         done
     }
+}
+
+/// What a loop in the client did.
+pub(crate) struct ClientLoop {
+    /// Its slice.
+    pub slice: SessionSlice,
+    /// Number of all its steps.
+    pub calls: u64,
+    /// Statements of all its steps, each of which was sent and answered; 0 if they are not counted.
+    pub round_trips: u64,
 }
 
 /// A loop that was asked for is not the one that was prepared: a fault of this program, not an empty slice.

@@ -11,7 +11,7 @@ use threadwise_study::transaction::SQL;
 
 use crate::dialect::Dialect;
 use crate::driver::{Connection, Driver};
-use crate::session::Common;
+use crate::session::{ClientLoop, Common};
 use crate::workload::Work;
 
 /// The user's statements, prepared on one connection.
@@ -154,7 +154,10 @@ impl<D: Driver> Session for TransactionSession<D> {
                 calls += 1;
                 Ok(StepResult { rows: 1, ..StepResult::default() })
             };
-            Ok((closed_loop(window, step, || Ok([]))?, calls))
+            let slice = closed_loop(window, step, || Ok([]))?;
+            // Each statement, and those that begin and end the transaction.
+            let round_trips = calls * (prepared.statements.len() as u64 + 2);
+            Ok(ClientLoop { slice, calls, round_trips })
         });
         self.common.is_done_with(window, slice.map(|(slice, _)| slice))
     }

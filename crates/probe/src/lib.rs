@@ -13,4 +13,5 @@ pub mod live;
 pub mod look;
 pub mod neighbour;
 pub mod siblings;
+pub mod wakeup;
 pub mod whole;

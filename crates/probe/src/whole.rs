@@ -1,10 +1,11 @@
 //! A whole probe, in the order in which its answers are needed: shared cores, neighbours,
-//! latencies, clocks. If one part fails, it is a gap, and the others continue.
+//! latencies, wake-ups, clocks. If one part fails, it is a gap, and the others continue.
 
 use crate::bench::{Bench, ProbeError};
 use crate::groups::groups;
 use crate::latency::{self, LineBench, LiveLines};
 use crate::live::LiveBench;
+use crate::wakeup::{self, LiveWakes, WakeBench};
 use crate::{clock, neighbour, siblings};
 use std::path::Path;
 use std::sync::Arc;
@@ -38,6 +39,8 @@ pub enum Phase {
     Neighbours,
     /// Cache-line latency.
     Latency,
+    /// Wake-ups of sleeping threads.
+    Wakeups,
     /// Clocks.
     Clock,
 }
@@ -49,6 +52,7 @@ impl Phase {
             Self::Siblings => "which logical CPUs share a core",
             Self::Neighbours => "neighbours on siblings",
             Self::Latency => "cache-line latency",
+            Self::Wakeups => "wake-ups of sleeping threads",
             Self::Clock => "clocks",
         }
     }
@@ -90,7 +94,18 @@ pub fn probe(
     let cpus = request.cpus.iter().copied().collect();
     let mut bench = LiveBench::new(&cpus, Arc::clone(stop))?;
     let mut lines = LiveLines::new(Arc::clone(stop))?;
-    probe_on(request, &mut bench, &mut lines, observe)
+    let mut wakes = LiveWakes::new(Arc::clone(stop));
+    probe_on(request, Benches { kernels: &mut bench, lines: &mut lines, wakes: &mut wakes }, observe)
+}
+
+/// What measures.
+pub struct Benches<'a> {
+    /// Runs kernels.
+    pub kernels: &'a mut dyn Bench,
+    /// Passes cache lines.
+    pub lines: &'a mut dyn LineBench,
+    /// Wakes threads.
+    pub wakes: &'a mut dyn WakeBench,
 }
 
 /// As [`probe`], on any bench.
@@ -99,16 +114,17 @@ pub fn probe(
 /// Those of the benches, except being stopped.
 pub fn probe_on(
     request: &Request<'_>,
-    bench: &mut dyn Bench,
-    lines: &mut dyn LineBench,
+    benches: Benches<'_>,
     observe: &mut dyn FnMut(Phase, f64),
 ) -> Result<Probe, ProbeError> {
     let began = Instant::now();
+    let Benches { kernels, lines, wakes } = benches;
     let mut probe =
         Probe { form: request.form, cpus: request.cpus.iter().copied().collect(), ..Probe::default() };
-    let whole = cores_and_neighbours(request, bench, &mut probe, observe)
+    let whole = cores_and_neighbours(request, kernels, &mut probe, observe)
         .and_then(|()| latencies(request, lines, &mut probe, observe))
-        .and_then(|()| clocks(request, bench, &mut probe, observe));
+        .and_then(|()| wakeups(request, wakes, &mut probe, observe))
+        .and_then(|()| clocks(request, kernels, &mut probe, observe));
     match whole {
         Err(ProbeError::Stopped) => stopped(&mut probe),
         other => other?,
@@ -123,6 +139,7 @@ fn stopped(probe: &mut Probe) {
     let lacks = [
         (probe.neighbours.is_empty(), "neighbours"),
         (probe.latencies.is_empty() && probe.cpus.len() > 1, "cache-line latency"),
+        (probe.wakeups.is_empty(), "wake-ups"),
         (probe.clocks.is_empty(), "clocks"),
     ];
     let lacks: Vec<&str> = lacks.into_iter().filter_map(|(lacks, what)| lacks.then_some(what)).collect();
@@ -184,6 +201,20 @@ fn latencies(
     let found = latency::measure(lines, &asked, &mut |share| observe(Phase::Latency, share))?;
     probe.latencies = found.pairs;
     probe.levels = found.levels;
+    probe.gaps.extend(found.gaps);
+    unless_stopped(found.interrupted)
+}
+
+fn wakeups(
+    request: &Request<'_>,
+    wakes: &mut dyn WakeBench,
+    probe: &mut Probe,
+    observe: &mut dyn FnMut(Phase, f64),
+) -> Result<(), ProbeError> {
+    let pairs = wakeup::representatives(request.topology, request.cpus);
+    let asked = wakeup::Request { pairs: &pairs, form: request.form, seed: request.seed };
+    let found = wakeup::measure(wakes, &asked, &mut |share| observe(Phase::Wakeups, share))?;
+    probe.wakeups = found.wakeups;
     probe.gaps.extend(found.gaps);
     unless_stopped(found.interrupted)
 }

@@ -5,7 +5,7 @@ use threadwise_document::numbers;
 use threadwise_study::probe::{ClockReading, Probe, Slowdown};
 
 pub use threadwise_analysis::hardware::shown::{
-    SHARINGS, contradicts, cores, extent, level_name, mhz, sign, source_words, words,
+    SHARINGS, Wake, contradicts, cores, extent, level_name, mhz, sign, source_words, wakes, words,
 };
 
 /// A slowdown as `1.98x`; `-` if no round could be used.

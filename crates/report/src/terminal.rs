@@ -12,6 +12,7 @@ mod sheet;
 pub(crate) mod sign;
 mod strip;
 mod style;
+mod wakeups;
 
 pub(crate) use lines::{columns, flow, wrap};
 pub(crate) use sheet::bounds;

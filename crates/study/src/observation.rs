@@ -11,6 +11,10 @@ pub type Counters = BTreeMap<String, u64>;
 /// Counter of a session: its rows of the first half of the window. The worker sets it, not the engine.
 pub const ROWS_FIRST_HALF: &str = "rows_first_half";
 
+/// Counter of a session: round trips of its client to its server, one for each statement that was sent and answered, or
+/// more where a driver needs several. Only of loops in the client.
+pub const ROUND_TRIPS: &str = "round_trips";
+
 /// One treatment in one block.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Run {

@@ -1,7 +1,11 @@
-//! What was measured of the hardware: shared cores, neighbours, latencies, clocks. Raw answers with their numbers; the
+//! What was measured of the hardware: shared cores, neighbours, latencies, wake-ups, clocks. Raw answers with their numbers; the
 //! analysis compares them with the reported topology.
 //!
 //! Methods: docs/PROBE.md.
+
+mod wakeup;
+
+pub use wakeup::{Distance, WakeMethod, Wakeup};
 
 use serde::{Deserialize, Serialize};
 use threadwise_machine::CpuSet;
@@ -27,6 +31,9 @@ pub struct Probe {
     pub latencies: Vec<PairLatency>,
     /// The levels that the latencies fall into, nearest first.
     pub levels: Vec<LatencyLevel>,
+    /// Wake-ups of sleeping threads, nearest first; empty in probes from before they were measured.
+    #[serde(default)]
+    pub wakeups: Vec<Wakeup>,
     /// Clocks, with one core busy and with all busy.
     pub clocks: Vec<ClockReading>,
     /// What could not be measured, one line each.
@@ -292,12 +299,16 @@ impl Probe {
             .chain(widths.flatten())
             .chain(latencies.flat_map(|one| [one.min_ns, one.median_ns, one.spread_ns]))
             .chain(self.levels.iter().flat_map(|level| [level.low_ns, level.high_ns]))
+            .chain(self.wakeups.iter().flat_map(|one| [one.min_ns, one.median_ns, one.p90_ns]))
+            .chain(self.wakeups.iter().flat_map(|one| [one.median_low_ns, one.median_high_ns]))
+            .chain(self.wakeups.iter().map(|one| one.idle_ns as f64))
             .chain(clocks.flat_map(|one| [one.avg_mhz, one.busy_pct, one.bzy_mhz, one.tsc_mhz]).flatten())
             .chain([self.duration_s]);
         let shares = self.neighbours.iter().flat_map(|one| [one.busy_share, Some(one.off_cpu_share)]);
         let shares = shares.chain(self.pairs.iter().map(|pair| pair.on_cpu_share)).flatten();
         let cpus = self.pairs.iter().flat_map(|pair| [pair.a, pair.b]);
         let cpus = cpus.chain(self.latencies.iter().flat_map(|pair| [pair.a, pair.b]));
+        let cpus = cpus.chain(self.wakeups.iter().flat_map(|one| [one.a, one.b]));
         let cpus = cpus.chain(self.neighbours.iter().map(|one| one.cpu));
         let cpus = cpus.chain(self.clocks.iter().flat_map(|one| [one.cpu, one.busy_cpus.saturating_sub(1)]));
         let level =
@@ -329,6 +340,12 @@ impl Probe {
                 && (test.at_full_width.contains(a) || test.at_full_width.contains(b))
         };
         self.sets.iter().any(apart).then_some(Sharing::DifferentCores)
+    }
+
+    /// The wake-up by a method at a distance, without a pause or with one, if measured.
+    pub fn wakeup(&self, distance: Distance, method: WakeMethod, is_idle: bool) -> Option<&Wakeup> {
+        let is_it = |one: &&Wakeup| (one.distance, one.method) == (distance, method);
+        self.wakeups.iter().filter(is_it).find(|one| (one.idle_ns > 0) == is_idle)
     }
 
     /// Latency of a pair, if measured.

@@ -14,7 +14,7 @@ use threadwise_study::observation::ROWS_FIRST_HALF;
 use threadwise_study::parallel;
 
 /// CPU time of the client, nanoseconds.
-pub(super) const CLIENT_CPU: &str = "client_cpu_ns";
+pub(crate) const CLIENT_CPU: &str = "client_cpu_ns";
 
 /// Every counter that no other part of a report shows.
 pub(super) fn counters(runs: &[&Sums], setting: &Setting<'_>, of_server: &Names) -> Vec<CounterRate> {

@@ -16,6 +16,7 @@ mod waits;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use counters::CLIENT_CPU;
 pub use locks::{cycles_per_spin, cycles_per_spin_bound};
 pub use server::MAX_SERVER_NAMES;
 pub use types::{

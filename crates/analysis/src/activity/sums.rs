@@ -14,6 +14,8 @@ pub(crate) struct Sums {
     pub session_s: f64,
     /// Rows.
     pub rows: f64,
+    /// Steps.
+    pub steps: f64,
     /// CPU time of the engine's sessions, nanoseconds.
     pub cpu_ns: f64,
     /// The engine's counters, of sessions and of the engine as a whole.
@@ -40,6 +42,7 @@ impl Sums {
         self.rows += slice.rows() as f64;
         self.cpu_ns += slice.cpu_ns() as f64;
         for session in &slice.sessions {
+            self.steps += session.steps as f64;
             self.count(&session.counters);
             self.has_latency |= !session.latency.is_empty();
         }

@@ -27,7 +27,7 @@ pub use choose::{Best, Chosen, Fastest, Likeliest, best, choose, near_best};
 pub use comparisons::block_difference;
 pub(crate) use comparisons::throughput_over;
 pub use covariates::{BUSY_FLAG_SHARE, NEIGHBOUR_FLAG_SHARE, RUN_QUEUE_FLAG_SHARE, STEAL_FLAG_SHARE};
-pub(crate) use digest::{Digest, left_over};
+pub(crate) use digest::{Digest, Latency, left_over};
 pub use digest::{MAX_EMPTY_SHARE, MIN_STEPS};
 pub(crate) use guess::standard_error;
 pub use guess::{Guess, level_at_worst};

@@ -4,7 +4,7 @@
 use super::types::Hardware;
 use threadwise_document as document;
 use threadwise_machine::CpuSet;
-use threadwise_study::probe::{ClockReading, ClockSource, Probe, Sharing};
+use threadwise_study::probe::{ClockReading, ClockSource, Probe, Sharing, WakeMethod};
 
 /// All answers in the order in which legends list them: in words, and as a sign one column wide, in Unicode and in ASCII.
 const ANSWERS: [(Sharing, &str, char, char); 6] = [
@@ -116,6 +116,31 @@ pub fn by_groups(probe: &Probe) -> Vec<u32> {
 pub fn level_name(probe: &Probe, level: usize) -> String {
     let declared = probe.levels.get(level).and_then(|level| level.name.clone());
     declared.unwrap_or_else(|| format!("level {}", level + 1))
+}
+
+/// A way of waking a thread: a column of tables of wake-ups.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Wake {
+    /// What wakes it.
+    pub method: WakeMethod,
+    /// Whether its logical CPU was idle for a while before.
+    pub is_idle: bool,
+}
+
+impl Wake {
+    /// Heading of its column.
+    pub fn words(self) -> String {
+        format!("{}{}", self.method.words(), if self.is_idle { ", idle" } else { "" })
+    }
+}
+
+/// The ways of waking a thread that a probe measured, each without a pause and then with one.
+pub fn wakes(probe: &Probe) -> Vec<Wake> {
+    let both = |method| [false, true].map(|is_idle| Wake { method, is_idle });
+    let is_there = |wake: &Wake| {
+        probe.wakeups.iter().any(|one| (one.method, one.idle_ns > 0) == (wake.method, wake.is_idle))
+    };
+    WakeMethod::ALL.into_iter().flat_map(both).filter(is_there).collect()
 }
 
 /// Least, middle and greatest of some figures; `None` where there is none.

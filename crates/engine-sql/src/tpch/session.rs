@@ -14,7 +14,7 @@ use threadwise_study::{QueryExecution, SessionSlice};
 
 use super::driver::{QueryDriver, QueryFault, QueryStream, Setup, Texts};
 use crate::driver::{Connection, Opened, Parameter, failed};
-use crate::session::Common;
+use crate::session::{ClientLoop, Common};
 use crate::template::fill;
 use crate::usage::Call;
 
@@ -261,8 +261,8 @@ impl<D: QueryDriver> Session for ShortSession<D> {
         let done = common.client_loop(1, |connection| {
             let is_over = || shared.rest_up_to(*streams);
             let slice = beside(engine, window, keys, is_over, |key| look_up(connection, statement, key))?;
-            let steps = slice.steps;
-            Ok((slice, steps))
+            let calls = slice.steps;
+            Ok(ClientLoop { slice, calls, round_trips: 0 })
         });
         common.is_done_with(window, done.map(|(slice, _)| slice))
     }

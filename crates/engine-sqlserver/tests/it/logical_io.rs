@@ -180,6 +180,7 @@ fn a_loop_in_the_client_counts_its_own_steps() {
     assert_eq!((slice.rows, slice.answers_checked, slice.answers_wrong), (4 * slice.steps, slice.steps, 0));
     // 1 ms and 12 reads a step.
     assert_eq!((slice.cpu_ns, slice.counters["logical_reads"]), (slice.steps * 1_000_000, slice.steps * 12));
+    assert_eq!(slice.counters["round_trips"], slice.steps, "a statement a step");
     assert!(!slice.latency.is_empty());
     let notes = running.standing().unwrap().notes;
     assert!(!notes.iter().any(|note| note.text.contains("inside the server")), "{notes:?}");

@@ -156,7 +156,7 @@ impl Measured {
 }
 
 /// Quantile of sorted values, interpolated (type 7 of Hyndman and Fan 1996).
-fn quantile(sorted: &[f64], share: f64) -> f64 {
+pub(crate) fn quantile(sorted: &[f64], share: f64) -> f64 {
     let at = share * (sorted.len() - 1) as f64;
     let (low, high) = (sorted[at.floor() as usize], sorted[at.ceil() as usize]);
     low + (high - low) * at.fract()

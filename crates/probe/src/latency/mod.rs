@@ -15,6 +15,8 @@ mod plan;
 mod survey;
 mod types;
 
+pub(crate) use figures::quantile;
+
 pub use agree::{Agreement, methods_agree};
 pub use live::LiveLines;
 pub use plan::{ALL_PAIRS_UP_TO, MOST_AT_ONCE, Plan, SAMPLES, plan, tournament};

@@ -10,6 +10,7 @@ use threadwise_analysis::drift::Drift;
 use threadwise_analysis::external_arms::ExternalArms;
 use threadwise_analysis::kinds::scans::Parallel;
 use threadwise_analysis::long_windows::LongWindows;
+use threadwise_analysis::round_trips::ClientSteps;
 use threadwise_analysis::warmups::TreatmentWarmup;
 use threadwise_analysis::{Analysis, CoreTime, Gap};
 
@@ -17,7 +18,7 @@ use threadwise_analysis::{Analysis, CoreTime, Gap};
 type MadeBy = fn(&mut SchemaGenerator) -> Schema;
 
 /// Answers that the analysis has by their types alone, and what only the raw runs tell.
-const ANSWERS: [(&str, MadeBy); 9] = [
+const ANSWERS: [(&str, MadeBy); 10] = [
     ("by_state", SchemaGenerator::subschema_for::<ByState<'_>>),
     ("changed_with", SchemaGenerator::subschema_for::<ChangedWith>),
     ("core_time", SchemaGenerator::subschema_for::<Vec<CoreTime>>),
@@ -26,6 +27,7 @@ const ANSWERS: [(&str, MadeBy); 9] = [
     ("logical_cpu_gaps", SchemaGenerator::subschema_for::<Vec<Gap>>),
     ("long_windows", SchemaGenerator::subschema_for::<LongWindows>),
     ("parallel_workers", SchemaGenerator::subschema_for::<Parallel>),
+    ("round_trips", SchemaGenerator::subschema_for::<Vec<ClientSteps>>),
     ("warmups", SchemaGenerator::subschema_for::<Vec<TreatmentWarmup>>),
 ];
 

@@ -1,8 +1,8 @@
-//! Measurements of the hardware on one screen: verdict, cores, pairs, neighbours and clocks, gaps. Small machines are
+//! Measurements of the hardware on one screen: verdict, cores, pairs, wake-ups, neighbours and clocks, gaps. Small machines are
 //! reported CPU by CPU, large ones in ranges and groups.
 
 use super::lines::{cut, first, numbered};
-use super::{BOLD, DIM, RED, Style, YELLOW, columns, cpus, pairs, wrap};
+use super::{BOLD, DIM, RED, Style, YELLOW, columns, cpus, pairs, wakeups, wrap};
 use crate::drawing::topology_line;
 use crate::text::plain;
 use threadwise_analysis::hardware::Hardware;
@@ -29,6 +29,7 @@ pub fn probe(topology: &Topology, probe: &Probe, hardware: &Hardware, style: Sty
     let mut rest = first(verdict(hardware, style), MAX_VERDICT, "line", style);
     rest.extend(cores(hardware, style));
     rest.extend(pairs::pairs(probe, hardware, style));
+    rest.extend(wakeups::wakeups(probe, style));
     rest.extend(cpus::cpus(probe, &hardware.verdict, style));
     let mut machine = machine(topology, style);
     let mut gaps = gaps(probe, style);

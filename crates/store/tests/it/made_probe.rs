@@ -3,8 +3,8 @@
 use crate::made::Random;
 use threadwise_machine::CpuSet;
 use threadwise_study::probe::{
-    ClockReading, ClockSource, LatencyFigures, LatencyLevel, Neighbour, PairLatency, PairSharing, Probe,
-    ProbeForm, SetTest, Sharing, Slowdown,
+    ClockReading, ClockSource, Distance, LatencyFigures, LatencyLevel, Neighbour, PairLatency, PairSharing,
+    Probe, ProbeForm, SetTest, Sharing, Slowdown, WakeMethod, Wakeup,
 };
 
 /// A number that the file can hold: often one of the ends, else anything between.
@@ -91,6 +91,23 @@ fn level(random: &mut Random) -> LatencyLevel {
     }
 }
 
+fn wakeup(random: &mut Random) -> Wakeup {
+    Wakeup {
+        distance: Distance::ALL[random.below(7) as usize],
+        a: random.below(1 << 16) as u32,
+        b: random.below(1 << 16) as u32,
+        method: WakeMethod::ALL[random.below(3) as usize],
+        idle_ns: random.below(1 << 30),
+        min_ns: measure(random),
+        median_ns: measure(random),
+        median_low_ns: measure(random),
+        median_high_ns: measure(random),
+        p90_ns: measure(random),
+        blocks: small(random),
+        samples: small(random),
+    }
+}
+
 fn clock(random: &mut Random) -> ClockReading {
     let sources = [ClockSource::Perf, ClockSource::Cpufreq, ClockSource::Chain];
     ClockReading {
@@ -130,6 +147,7 @@ pub fn probe(seed: u64) -> Probe {
         neighbours: list(random, neighbour),
         latencies: (0..random.below(5)).map(|_| latency(random)).collect(),
         levels,
+        wakeups: list(random, wakeup),
         clocks: list(random, clock),
         gaps: list(random, text),
         interrupted: random.below(2) == 0,

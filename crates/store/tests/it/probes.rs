@@ -33,6 +33,20 @@ fn probes_come_back() {
     assert_eq!(read(&path), expected);
 }
 
+#[test]
+fn a_probe_from_before_wake_ups_were_measured_is_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, mut store) = create(&folder);
+    let now = (0..).map(made_probe::probe).find(|probe| !probe.wakeups.is_empty()).unwrap();
+    store.add_probe(0.0, &now).unwrap();
+    drop(store);
+    let plain = Connection::open(&path).unwrap();
+    let without = "UPDATE probes SET json = json_remove(json, '$.wakeups')";
+    assert_eq!(plain.execute(without, []).unwrap(), 1);
+    drop(plain);
+    assert_eq!(read(&path), [(0.0, Probe { wakeups: Vec::new(), ..now })]);
+}
+
 fn pair(a: u32, b: u32) -> PairSharing {
     PairSharing {
         a,
@@ -76,12 +90,13 @@ fn what_cannot_be_stored_is_named_and_changes_nothing() {
     let full = |seed: u64| {
         let probe = made_probe::probe(seed);
         let lists = [probe.pairs.len(), probe.neighbours.len(), probe.latencies.len(), probe.clocks.len()];
-        lists.iter().all(|len| *len > 0).then_some(probe)
+        let is_full = lists.iter().all(|len| *len > 0) && !probe.wakeups.is_empty();
+        is_full.then_some(probe)
     };
     let sound = (0..).find_map(full).unwrap();
     store.add_probe(1.0, &sound).unwrap();
     type Spoil = fn(&mut Probe);
-    let spoils: [(&str, Spoil); 11] = [
+    let spoils: [(&str, Spoil); 13] = [
         ("a figure is NaN", |probe| probe.duration_s = f64::NAN),
         ("a figure is -1", |probe| probe.duration_s = -1.0),
         ("logical CPU is 65536", |probe| probe.pairs[0].b = 65_536),
@@ -92,6 +107,8 @@ fn what_cannot_be_stored_is_named_and_changes_nothing() {
         ("latency level 99", |probe| probe.latencies[0].level = Some(99)),
         ("a figure is -1", |probe| probe.clocks[0].bzy_mhz = Some(-1.0)),
         ("logical CPU is 65536", |probe| probe.clocks[0].busy_cpus = 65_537),
+        ("a figure is NaN", |probe| probe.wakeups[0].median_high_ns = f64::NAN),
+        ("logical CPU is 65536", |probe| probe.wakeups[0].b = 65_536),
         ("number of logical CPUs is 8193", |probe| probe.cpus = (0..8_193).collect()),
     ];
     for (words, spoil) in spoils {

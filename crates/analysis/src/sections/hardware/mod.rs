@@ -1,7 +1,8 @@
-//! Measurements of the hardware: declared and measured cores, pairs of logical CPUs, neighbours, clocks; as a section
+//! Measurements of the hardware: declared and measured cores, pairs of logical CPUs, wake-ups, neighbours, clocks; as a section
 //! of a study's report, and as the report of a probe alone.
 
 mod pairs;
+mod wakeups;
 
 use super::cells::{columns, share};
 use crate::Facts;
@@ -100,6 +101,7 @@ fn about(probe: &Probe) -> Vec<Block> {
 fn measured(probe: &Probe, hardware: &Hardware) -> Vec<Block> {
     let mut blocks = vec![Block::Cores(cores(hardware))];
     blocks.extend(pairs::figures(probe, hardware));
+    blocks.extend(wakeups::table(probe).map(Block::Table));
     let tables = [differences(hardware), neighbours(probe), clocks(probe), gaps(probe)];
     blocks.extend(tables.into_iter().flatten().map(|table| Block::Table(table.shown(Shown::Page))));
     blocks

@@ -84,6 +84,8 @@ fn statements_of_the_user_are_measured_read_only_unless_the_database_is_named() 
         assert!(slice.rows == slice.steps && slice.answers_checked == 0, "{slice:?}");
         assert_eq!(latency::steps(&slice.latency), Ok(slice.steps));
         assert!(slice.cpu_ns > 0 && slice.counters["client_cpu_ns"] > 0, "{slice:?}");
+        // Three statements, BEGIN and ROLLBACK.
+        assert_eq!(slice.counters["round_trips"], 5 * slice.steps);
     }
     assert!(notes.iter().any(|note| note.contains("not checked")), "{notes:?}");
 

@@ -147,6 +147,8 @@ fn reads_are_counted_by_the_session_alone_and_found_in_the_cache() {
             assert_eq!(slice.counters["physical_reads"], 0);
             assert!(slice.cpu_ns > 0 && slice.run_queue_wait_ns.is_some(), "{slice:?}");
             assert!(slice.counters["client_cpu_ns"] > 0);
+            let trips = slice.counters.get("round_trips").copied();
+            assert_eq!(trips, (place_of_loop == "client").then_some(slice.steps));
             let latencies = if place_of_loop == "client" { latency::steps(&slice.latency) } else { Ok(0) };
             assert_eq!(latencies, Ok(if place_of_loop == "client" { slice.steps } else { 0 }));
         }

@@ -126,6 +126,8 @@ fn a_probe_has_a_page_of_its_own() {
         "no window reached the width of a free core",
         "<td class=\"n\">unknown</td>",
         "Bzy_MHz",
+        "waking a sleeping thread",
+        "TCP, idle",
         "Declared: 4 cores, 1 of them different on the other side",
         "Measured: 4 cores, 2 of them different on the other side, undecided: 4,12",
         "2026-01-01T12:00:00Z",

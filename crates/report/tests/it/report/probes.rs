@@ -11,8 +11,8 @@ use threadwise_document::{Prose, prose};
 use threadwise_machine::{CpuSet, Topology};
 use threadwise_report::html;
 use threadwise_study::probe::{
-    ClockReading, ClockSource, LatencyFigures, LatencyLevel, Neighbour, PairLatency, PairSharing, Probe,
-    SetTest, Sharing, Slowdown,
+    ClockReading, ClockSource, Distance, LatencyFigures, LatencyLevel, Neighbour, PairLatency, PairSharing,
+    Probe, SetTest, Sharing, Slowdown, WakeMethod, Wakeup,
 };
 
 /// A probe with all that its renderers take.
@@ -59,6 +59,30 @@ fn latency(a: u32, b: u32, min_ns: f64, level: u32) -> PairLatency {
         samples: 400,
     };
     PairLatency { a, b, cas: figures(min_ns), two_lines: figures(min_ns * 0.95), level: Some(level) }
+}
+
+/// Wake-ups of a pair by every method, and after a pause where a CPU can be idle.
+fn wakeups(distance: Distance, a: u32, b: u32, futex_ns: f64) -> Vec<Wakeup> {
+    let one = |(method, times): (WakeMethod, f64), idle_ns: u64| {
+        let median_ns = futex_ns * times + idle_ns as f64 / 30.0;
+        Wakeup {
+            distance,
+            a,
+            b,
+            method,
+            idle_ns,
+            min_ns: median_ns * 0.9,
+            median_ns,
+            median_low_ns: median_ns * 0.98,
+            median_high_ns: median_ns * 1.04,
+            p90_ns: median_ns * 1.5,
+            blocks: 12,
+            samples: 144,
+        }
+    };
+    let methods = WakeMethod::ALL.into_iter().zip([1.0, 1.1, 2.2]);
+    let pauses: &[u64] = if distance == Distance::SameCpu { &[0] } else { &[0, 500_000] };
+    methods.flat_map(|method| pauses.iter().map(move |idle_ns| one(method, *idle_ns))).collect()
 }
 
 fn neighbour(cpu: u32, busy_share: Option<f64>) -> Neighbour {
@@ -191,6 +215,14 @@ pub fn eight() -> Probed {
         level(None, 30.0, 35.0, &["0-2,8-10", "4,12"]),
         level(Some("other package"), 104.0, 110.0, &["0-2,4,8-10,12"]),
     ];
+    probe.wakeups = [
+        wakeups(Distance::SameCpu, 0, 0, 2_100.0),
+        wakeups(Distance::SameCore, 0, 8, 9_300.0),
+        wakeups(Distance::SameLlc, 0, 1, 14_200.0),
+        // One method was refused there.
+        wakeups(Distance::OtherPackage, 0, 4, 23_000.0).split_off(2),
+    ]
+    .concat();
     probe.neighbours =
         all.iter().map(|&cpu| neighbour(cpu, (cpu != 9).then_some(f64::from(cpu) / 50.0))).collect();
     probe.clocks = all.iter().flat_map(|&cpu| [clock(cpu, 1, 3400.0), clock(cpu, 8, 2900.0)]).collect();

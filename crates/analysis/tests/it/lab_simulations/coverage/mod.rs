@@ -27,6 +27,7 @@ pub mod noise;
 mod parallel;
 mod queries;
 mod real;
+mod round_trips;
 pub mod rules;
 mod scaling_law;
 mod short;
