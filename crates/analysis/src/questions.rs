@@ -19,7 +19,7 @@ use threadwise_document::finding::in_order;
 use threadwise_document::{Prose, Section};
 use threadwise_study::Study;
 
-const QUESTIONS: [Question; 34] = [
+const QUESTIONS: [Question; 35] = [
     Question { findings: validity, ..Question::new("validity") },
     Question { findings: |facts| advice::findings(&advice::advice(facts)), ..Question::new("advice") },
     Question {

@@ -28,7 +28,7 @@ use threadwise_document::{Prose, numbers, prose};
 use threadwise_machine::Pin;
 use threadwise_statistics::{MeanEstimate, arithmetic, geometric, mean};
 use threadwise_study::observation::ROUND_TRIPS as COUNTER;
-use threadwise_study::probe::{Distance, Probe, WakeMethod};
+use threadwise_study::probe::{Locality, Probe, WakeMethod};
 use threadwise_study::{NoteCode, Role, Treatment};
 
 pub(crate) const ROUND_TRIPS: Question = Question { findings, ..Question::new("round-trips") };
@@ -107,8 +107,8 @@ pub fn waking_share(steps: &[Step], wakeup_ns: f64, alpha: f64) -> Option<Interv
 /// What a wake-up by TCP takes longer to an idle logical CPU than on one that stays busy, at least; `None` if it was not
 /// measured, or takes no longer.
 fn wakeup_ns(probe: &Probe) -> Option<f64> {
-    let busy = probe.wakeup(Distance::SameCpu, WakeMethod::Tcp, false)?;
-    let idle = Distance::ALL.into_iter().filter(|distance| *distance != Distance::SameCpu);
+    let busy = probe.wakeup(Locality::SameCpu, WakeMethod::Tcp, false)?;
+    let idle = Locality::ALL.into_iter().filter(|distance| *distance != Locality::SameCpu);
     let idle = idle.filter_map(|distance| probe.wakeup(distance, WakeMethod::Tcp, false));
     let longer = idle.map(|one| one.median_low_ns - busy.median_high_ns).reduce(f64::min);
     longer.filter(|ns| *ns > 0.0)
@@ -193,11 +193,11 @@ mod tests {
     use threadwise_study::probe::Wakeup;
     use threadwise_study::{Note, Run, Study};
 
-    fn wake(distance: Distance, median_us: f64) -> Wakeup {
+    fn wake(distance: Locality, median_us: f64) -> Wakeup {
         Wakeup {
             distance,
             a: 0,
-            b: if distance == Distance::SameCpu { 0 } else { 1 },
+            b: if distance == Locality::SameCpu { 0 } else { 1 },
             method: WakeMethod::Tcp,
             idle_ns: 0,
             min_ns: 900.0 * median_us,
@@ -212,7 +212,7 @@ mod tests {
 
     /// A wake-up takes 32 µs longer to an idle logical CPU, and farther away more.
     fn probe() -> Probe {
-        let all = [(Distance::SameCpu, 7.0), (Distance::SameLlc, 40.0), (Distance::OtherPackage, 60.0)];
+        let all = [(Locality::SameCpu, 7.0), (Locality::SameLlc, 40.0), (Locality::OtherPackage, 60.0)];
         Probe { wakeups: all.map(|(distance, us)| wake(distance, us)).to_vec(), ..Probe::default() }
     }
 
@@ -309,11 +309,11 @@ mod tests {
         };
         assert_eq!(without(&|case| case.probe = None), None);
         assert_eq!(without(&|case| case.probe = Some(Probe::default())), None);
-        let probe_of = |distances: [(Distance, f64); 2]| {
+        let probe_of = |distances: [(Locality, f64); 2]| {
             let wakeups = distances.map(|(distance, us)| wake(distance, us)).to_vec();
             Some(Probe { wakeups, ..Probe::default() })
         };
-        let slow = [(Distance::SameCpu, 40.0), (Distance::SameLlc, 40.0)];
+        let slow = [(Locality::SameCpu, 40.0), (Locality::SameLlc, 40.0)];
         assert_eq!(without(&|case| case.probe = probe_of(slow)), None, "idle CPUs are as quick");
         let each = |change: &dyn Fn(&mut threadwise_study::SessionSlice)| {
             without(&|case| {

@@ -5,7 +5,8 @@
 
 mod wakeup;
 
-pub use wakeup::{Distance, WakeMethod, Wakeup};
+pub use threadwise_machine::placement::Locality;
+pub use wakeup::{WakeMethod, Wakeup};
 
 use serde::{Deserialize, Serialize};
 use threadwise_machine::CpuSet;
@@ -343,7 +344,7 @@ impl Probe {
     }
 
     /// The wake-up by a method at a distance, without a pause or with one, if measured.
-    pub fn wakeup(&self, distance: Distance, method: WakeMethod, is_idle: bool) -> Option<&Wakeup> {
+    pub fn wakeup(&self, distance: Locality, method: WakeMethod, is_idle: bool) -> Option<&Wakeup> {
         let is_it = |one: &&Wakeup| (one.distance, one.method) == (distance, method);
         self.wakeups.iter().filter(is_it).find(|one| (one.idle_ns > 0) == is_idle)
     }

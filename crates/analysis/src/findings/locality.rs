@@ -6,7 +6,7 @@ use crate::groups::bare;
 use crate::words::{finding, judged, names};
 use crate::{Answer, Estimate, Facts, Finding, FindingKind, Ratio};
 use threadwise_document::{Prose, numbers, prose};
-use threadwise_machine::placement::{Locality, resolve};
+use threadwise_machine::placement::{Localities, Locality, resolve};
 use threadwise_machine::{CpuSet, Draw, Memory, Pin, Topology};
 use threadwise_study::{ComparisonKind, Role, Treatment};
 
@@ -152,7 +152,7 @@ pub fn of_package(topology: &Topology) -> Option<Locality> {
     let placement = "same-package".parse().ok()?;
     let found = resolve(&placement, topology, &Draw::identity(topology), 1, Pin::Each).ok()?;
     let &[one, other] = found.cpus.as_slice() else { return None };
-    Locality::of(topology, one, other)
+    Localities::of(topology).between(one, other)
 }
 
 /// A sentence a level, in the order of [`LEVELS`].

@@ -311,8 +311,8 @@ fn named(facts: &Facts<'_>, summary: &TreatmentSummary, group: &str) -> String {
         Shape::OneCpu => "two on one CPU".to_owned(),
         Shape::SameCore => "two on one core".to_owned(),
         Shape::SamePackage => match locality::of_package(facts.topology) {
-            Some(Locality::Node) if facts.topology.llc_domains.len() > 1 => "two on two L3s".to_owned(),
-            Some(Locality::Package) => "two on two L3s and nodes".to_owned(),
+            Some(Locality::SameNode) if facts.topology.llc_domains.len() > 1 => "two on two L3s".to_owned(),
+            Some(Locality::SamePackage) => "two on two L3s and nodes".to_owned(),
             _ => "two on two cores".to_owned(),
         },
         Shape::SameL2 => "two on one L2".to_owned(),

@@ -8,57 +8,89 @@ use std::collections::HashSet;
 use super::view::{Machine, PartCore, plural};
 use super::{Level, Name};
 use crate::Topology;
+use serde::{Deserialize, Serialize};
 
-/// What two logical CPUs share at the closest.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+/// What two logical CPUs share, as declared; nearest first. What a machine does not declare (packages, nodes) counts as one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Locality {
     /// They are one.
-    Cpu,
-    /// A core.
-    Core,
-    /// An L2 cache of several cores.
-    L2,
-    /// A last-level cache.
-    Llc,
-    /// A NUMA node, and no last-level cache.
-    Node,
-    /// A package, and no NUMA node.
-    Package,
-    /// The machine.
-    Machine,
+    SameCpu,
+    /// Siblings of one core.
+    SameCore,
+    /// Two cores that share an L2, which is not their LLC.
+    SameL2,
+    /// Two cores that share an LLC.
+    SameLlc,
+    /// Two cores of one NUMA node that share no cache.
+    SameNode,
+    /// Two NUMA nodes of one package.
+    SamePackage,
+    /// Two packages.
+    OtherPackage,
 }
 
 impl Locality {
-    /// Where two cores are, as tables and sentences say it.
+    /// All, nearest first.
+    pub const ALL: [Self; 7] = [
+        Self::SameCpu,
+        Self::SameCore,
+        Self::SameL2,
+        Self::SameLlc,
+        Self::SameNode,
+        Self::SamePackage,
+        Self::OtherPackage,
+    ];
+
+    /// In words, as levels of cache-line latency are named.
     pub fn words(self) -> &'static str {
         match self {
-            Self::Cpu => "one CPU",
-            Self::Core => "one core",
-            Self::L2 => "one L2",
-            Self::Llc => "one L3",
-            Self::Node => "two L3s of one node",
-            Self::Package => "two nodes of one package",
-            Self::Machine => "two packages",
+            Self::SameCpu => "same logical CPU",
+            Self::SameCore => "same core",
+            Self::SameL2 => "same L2",
+            Self::SameLlc => "same LLC",
+            Self::SameNode => "same node",
+            Self::SamePackage => "same package",
+            Self::OtherPackage => "other package",
         }
     }
+}
 
-    /// What two logical CPUs of a machine share; `None` if one of them is not allowed or not there.
-    pub fn of(topology: &Topology, one: u32, other: u32) -> Option<Self> {
-        let core = |cpu: u32| topology.cpu(cpu)?.core;
+/// What any two logical CPUs of a machine share.
+pub struct Localities<'t> {
+    topology: &'t Topology,
+    groups: CoreGroups,
+}
+
+impl<'t> Localities<'t> {
+    /// Those of a machine.
+    pub fn of(topology: &'t Topology) -> Self {
+        Self { topology, groups: CoreGroups::of(topology) }
+    }
+
+    /// What two of them share; `None` if one of them is not allowed or not there.
+    pub fn between(&self, one: u32, other: u32) -> Option<Locality> {
+        let core = |cpu: u32| self.topology.cpu(cpu)?.core;
         let (left, right) = (core(one)?, core(other)?);
-        if one == other {
-            return Some(Self::Cpu);
-        }
-        if left == right {
-            return Some(Self::Core);
-        }
-        let groups = CoreGroups::of(topology);
-        let closest = [(Level::L2, Self::L2), (Level::Llc, Self::Llc), (Level::Node, Self::Node)]
-            .into_iter()
-            .find(|(level, _)| groups.share(*level, left, right));
-        let by_package =
-            if groups.share(Level::Package, left, right) { Self::Package } else { Self::Machine };
-        Some(closest.map_or(by_package, |(_, locality)| locality))
+        let share = |level| self.groups.share(level, left, right);
+        Some(match () {
+            () if one == other => Locality::SameCpu,
+            () if left == right => Locality::SameCore,
+            () if share(Level::L2) && !self.is_last(left) => Locality::SameL2,
+            () if share(Level::Llc) => Locality::SameLlc,
+            () if share(Level::Node) => Locality::SameNode,
+            () if share(Level::Package) => Locality::SamePackage,
+            () => Locality::OtherPackage,
+        })
+    }
+
+    /// Whether a core's L2 is its last-level cache.
+    fn is_last(&self, core: u32) -> bool {
+        let topology = self.topology;
+        let mut second = topology.caches.iter().filter(|cache| cache.level == 2);
+        let l2 = self.groups.group(Level::L2, core).and_then(|at| second.nth(at as usize));
+        let llc = self.groups.group(Level::Llc, core).and_then(|at| topology.llc_domains.get(at as usize));
+        l2.zip(llc).is_some_and(|(l2, llc)| l2.cpus == llc.cpus)
     }
 }
 

@@ -17,7 +17,7 @@ mod view;
 use crate::CpuSet;
 
 pub use fill::{Fill, Part};
-pub use locality::Locality;
+pub use locality::{Localities, Locality};
 pub use remark::remark;
 pub use resolve::resolve;
 pub use service::{Service, resolve_service};

@@ -2,7 +2,7 @@
 
 use super::draw::first_packages;
 use super::fill::{node_size, nodes_that_can};
-use super::locality::Locality;
+use super::locality::{Localities, Locality};
 use super::view::plural;
 use super::{Draw, Expression, Name, Part, Pin, Placement, resolve};
 use crate::{CpuSet, Topology};
@@ -27,11 +27,10 @@ pub fn remark(placement: &Placement, topology: &Topology) -> Option<String> {
 fn shared_in_package(placement: &Placement, topology: &Topology) -> Option<String> {
     let found = resolve(placement, topology, &Draw::identity(topology), 1, Pin::Each).ok()?;
     let &[one, other] = found.cpus.as_slice() else { return None };
-    let locality = Locality::of(topology, one, other)?;
-    let (name, words) = match locality {
-        Locality::Node if topology.llc_domains.len() > 1 => ("cross-l3", locality.words()),
-        Locality::Package => ("cross-node", locality.words()),
-        Locality::Llc if topology.numa_nodes.len() > topology.packages.len().max(1) => {
+    let (name, words) = match Localities::of(topology).between(one, other)? {
+        Locality::SameNode if topology.llc_domains.len() > 1 => ("cross-l3", "two L3s of one node"),
+        Locality::SamePackage => ("cross-node", "two nodes of one package"),
+        Locality::SameLlc if topology.numa_nodes.len() > topology.packages.len().max(1) => {
             ("same-node", "one node")
         }
         _ => return None,

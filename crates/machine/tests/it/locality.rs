@@ -8,7 +8,7 @@
 
 use crate::placement_support::{Counts, cpus, declare, hybrid, nested, resolve};
 use proptest::prelude::*;
-use threadwise_machine::placement::Locality;
+use threadwise_machine::placement::{Localities, Locality};
 use threadwise_machine::topology::{Cache, Group};
 use threadwise_machine::{CpuSet, Draw, Topology};
 
@@ -180,20 +180,21 @@ fn last_level_caches_and_kinds_by_name() {
 #[test]
 fn what_two_logical_cpus_share() {
     let topology = counts(2, 2, 2, 2, 2, 2);
-    let shared = |other| Locality::of(&topology, 0, other).unwrap();
+    let all = Localities::of(&topology);
+    let shared = |other| all.between(0, other).unwrap();
     assert_eq!(
         [0, 1, 2, 4, 8, 16, 32].map(shared),
         [
-            Locality::Cpu,
-            Locality::Core,
-            Locality::L2,
-            Locality::Llc,
-            Locality::Node,
-            Locality::Package,
-            Locality::Machine
+            Locality::SameCpu,
+            Locality::SameCore,
+            Locality::SameL2,
+            Locality::SameLlc,
+            Locality::SameNode,
+            Locality::SamePackage,
+            Locality::OtherPackage
         ]
     );
-    assert_eq!(Locality::of(&topology, 0, 999), None);
+    assert_eq!(all.between(0, 999), None);
 }
 
 #[test]

@@ -25,7 +25,7 @@ use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
 use std::collections::BTreeMap;
-use threadwise_study::probe::{Distance, ProbeForm, WakeMethod, Wakeup};
+use threadwise_study::probe::{Locality, ProbeForm, WakeMethod, Wakeup};
 
 /// Rounds, and so blocks of each figure: the median's interval leaves out two at each end. A round takes about 20 ms for
 /// each distance, of which 13 are pauses.
@@ -161,7 +161,7 @@ fn run_round(
 
 /// One figure in the making.
 struct Cell {
-    distance: Distance,
+    distance: Locality,
     order: Order,
     blocks: Blocks,
 }
@@ -197,7 +197,7 @@ fn cells(request: &Request<'_>) -> Vec<Cell> {
     let mut cells = Vec::new();
     for Representative { distance, a, b } in pairs {
         // Two threads of one logical CPU leave none idle.
-        let has_pause = !is_short && distance != Distance::SameCpu;
+        let has_pause = !is_short && distance != Locality::SameCpu;
         for method in methods.iter().copied() {
             let order = Order { a, b, method, idle_ns: 0, round_trips: ROUND_TRIPS };
             cells.push(Cell { distance, order, blocks: Blocks::default() });
@@ -251,7 +251,7 @@ mod tests {
 
     fn pairs(count: u32) -> Vec<Representative> {
         let pair = |(b, distance)| Representative { distance, a: 0, b };
-        (0..count).zip(Distance::ALL).map(pair).collect()
+        (0..count).zip(Locality::ALL).map(pair).collect()
     }
 
     fn measured(model: &mut Model, pairs: &[Representative], form: ProbeForm) -> Wakeups {
@@ -267,7 +267,7 @@ mod tests {
             assert_eq!(one.blocks, ROUNDS);
             assert!(one.min_ns <= one.median_ns && one.median_ns <= one.p90_ns, "{one:?}");
             assert!(one.median_low_ns <= one.median_ns && one.median_ns <= one.median_high_ns, "{one:?}");
-            assert!(one.idle_ns == 0 || one.distance != Distance::SameCpu, "{one:?}");
+            assert!(one.idle_ns == 0 || one.distance != Locality::SameCpu, "{one:?}");
             let expected = f64::from(1000 * (1 + one.b)) + one.idle_ns as f64 / 100.0;
             assert_eq!(one.min_ns, expected, "{one:?}");
         }
@@ -281,9 +281,9 @@ mod tests {
     #[test]
     fn the_short_form_has_tcp_on_the_nearest_and_the_farthest_pair() {
         let found = measured(&mut Model::new(), &pairs(7), ProbeForm::Short);
-        let measured: Vec<(Distance, WakeMethod, u64)> =
+        let measured: Vec<(Locality, WakeMethod, u64)> =
             found.wakeups.iter().map(|one| (one.distance, one.method, one.idle_ns)).collect();
-        let expected = [Distance::SameCpu, Distance::SameCore, Distance::OtherPackage];
+        let expected = [Locality::SameCpu, Locality::SameCore, Locality::OtherPackage];
         assert_eq!(measured, expected.map(|distance| (distance, WakeMethod::Tcp, 0)));
         assert!(found.wakeups.iter().all(|one| one.blocks == SHORT_ROUNDS));
         assert_eq!(shortened(&pairs(3)), pairs(3));

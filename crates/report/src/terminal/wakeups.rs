@@ -6,11 +6,11 @@ use crate::hardware::{Wake, latency_ns, wakes};
 use crate::text::plain;
 use std::collections::BTreeSet;
 use threadwise_document::numbers::significant;
-use threadwise_study::probe::{Distance, Probe};
+use threadwise_study::probe::{Locality, Probe};
 
 /// All lines about wake-ups.
 pub fn wakeups(probe: &Probe, style: Style) -> Vec<String> {
-    let distances: BTreeSet<Distance> = probe.wakeups.iter().map(|one| one.distance).collect();
+    let distances: BTreeSet<Locality> = probe.wakeups.iter().map(|one| one.distance).collect();
     if distances.is_empty() {
         return Vec::new();
     }
@@ -33,7 +33,7 @@ fn heading(wake: &Wake) -> String {
     if wake.is_idle { "idle".to_owned() } else { wake.words() }
 }
 
-fn row(probe: &Probe, distance: Distance, columns: &[Wake]) -> Option<Vec<String>> {
+fn row(probe: &Probe, distance: Locality, columns: &[Wake]) -> Option<Vec<String>> {
     let pair = probe.wakeups.iter().find(|one| one.distance == distance)?;
     let cpus = if pair.a == pair.b { pair.a.to_string() } else { format!("{}-{}", pair.a, pair.b) };
     let line = probe.latency(pair.a, pair.b).map(|latency| latency_ns(latency.cas.min_ns));

@@ -3,7 +3,7 @@
 use crate::made::Random;
 use threadwise_machine::CpuSet;
 use threadwise_study::probe::{
-    ClockReading, ClockSource, Distance, LatencyFigures, LatencyLevel, Neighbour, PairLatency, PairSharing,
+    ClockReading, ClockSource, LatencyFigures, LatencyLevel, Locality, Neighbour, PairLatency, PairSharing,
     Probe, ProbeForm, SetTest, Sharing, Slowdown, WakeMethod, Wakeup,
 };
 
@@ -93,7 +93,7 @@ fn level(random: &mut Random) -> LatencyLevel {
 
 fn wakeup(random: &mut Random) -> Wakeup {
     Wakeup {
-        distance: Distance::ALL[random.below(7) as usize],
+        distance: Locality::ALL[random.below(7) as usize],
         a: random.below(1 << 16) as u32,
         b: random.below(1 << 16) as u32,
         method: WakeMethod::ALL[random.below(3) as usize],

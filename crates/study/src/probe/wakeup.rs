@@ -3,16 +3,17 @@
 //! Methods: docs/PROBE.md, "Wake-ups".
 
 use serde::{Deserialize, Serialize};
+use threadwise_machine::placement::Locality;
 
 /// Time in which one thread wakes another: half of a round trip in which each sleeps until the other wakes it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Wakeup {
     /// What the two logical CPUs share, as declared.
-    pub distance: Distance,
+    pub distance: Locality,
     /// The lower OS number.
     pub a: u32,
-    /// The higher OS number; with [`Distance::SameCpu`] the same one.
+    /// The higher OS number; with [`Locality::SameCpu`] the same one.
     pub b: u32,
     /// What wakes a thread.
     pub method: WakeMethod,
@@ -32,52 +33,6 @@ pub struct Wakeup {
     pub blocks: u32,
     /// Number of samples.
     pub samples: u32,
-}
-
-/// What two logical CPUs share, as declared; nearest first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Distance {
-    /// They are one: no idle CPU is woken.
-    SameCpu,
-    /// Siblings of one core.
-    SameCore,
-    /// Two cores that share an L2, which is not their LLC.
-    SameL2,
-    /// Two cores that share an LLC.
-    SameLlc,
-    /// Two LLCs of one NUMA node.
-    SameNode,
-    /// Two NUMA nodes of one package.
-    SamePackage,
-    /// Two packages.
-    OtherPackage,
-}
-
-impl Distance {
-    /// All, nearest first.
-    pub const ALL: [Self; 7] = [
-        Self::SameCpu,
-        Self::SameCore,
-        Self::SameL2,
-        Self::SameLlc,
-        Self::SameNode,
-        Self::SamePackage,
-        Self::OtherPackage,
-    ];
-
-    /// In words, as levels of cache-line latency are named.
-    pub fn words(self) -> &'static str {
-        match self {
-            Self::SameCpu => "same logical CPU",
-            Self::SameCore => "same core",
-            Self::SameL2 => "same L2",
-            Self::SameLlc => "same LLC",
-            Self::SameNode => "same node",
-            Self::SamePackage => "same package",
-            Self::OtherPackage => "other package",
-        }
-    }
 }
 
 /// What wakes a thread.

@@ -178,6 +178,6 @@ fn knees_have_the_names_of_levels() {
 
 #[test]
 fn two_cores_of_a_package_are_as_far_apart_as_a_node_allows() {
-    assert_eq!(of_package(&epyc()), Some(Locality::Node));
+    assert_eq!(of_package(&epyc()), Some(Locality::SameNode));
     assert_eq!(of_package(&machine(2, 1, 2)), None);
 }

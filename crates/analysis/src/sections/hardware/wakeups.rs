@@ -3,13 +3,13 @@
 use crate::hardware::shown::{Wake, wakes};
 use std::collections::BTreeSet;
 use threadwise_document::{Cell, Column, Interval, Table};
-use threadwise_study::probe::{Distance, Probe, Wakeup};
+use threadwise_study::probe::{Locality, Probe, Wakeup};
 
 /// A row for each distance, nearest first, with the columns that were measured; `None` without any.
 pub fn table(probe: &Probe) -> Option<Table> {
-    let distances: BTreeSet<Distance> = probe.wakeups.iter().map(|one| one.distance).collect();
+    let distances: BTreeSet<Locality> = probe.wakeups.iter().map(|one| one.distance).collect();
     let columns = wakes(probe);
-    let row = |distance: &Distance| {
+    let row = |distance: &Locality| {
         let pair = probe.wakeups.iter().find(|one| one.distance == *distance)?;
         let cpus = if pair.a == pair.b { pair.a.to_string() } else { format!("{}, {}", pair.a, pair.b) };
         let line = probe.latency(pair.a, pair.b).map(|latency| latency.cas.min_ns);

@@ -11,7 +11,7 @@ use threadwise_document::{Prose, prose};
 use threadwise_machine::{CpuSet, Topology};
 use threadwise_report::html;
 use threadwise_study::probe::{
-    ClockReading, ClockSource, Distance, LatencyFigures, LatencyLevel, Neighbour, PairLatency, PairSharing,
+    ClockReading, ClockSource, LatencyFigures, LatencyLevel, Locality, Neighbour, PairLatency, PairSharing,
     Probe, SetTest, Sharing, Slowdown, WakeMethod, Wakeup,
 };
 
@@ -62,7 +62,7 @@ fn latency(a: u32, b: u32, min_ns: f64, level: u32) -> PairLatency {
 }
 
 /// Wake-ups of a pair by every method, and after a pause where a CPU can be idle.
-fn wakeups(distance: Distance, a: u32, b: u32, futex_ns: f64) -> Vec<Wakeup> {
+fn wakeups(distance: Locality, a: u32, b: u32, futex_ns: f64) -> Vec<Wakeup> {
     let one = |(method, times): (WakeMethod, f64), idle_ns: u64| {
         let median_ns = futex_ns * times + idle_ns as f64 / 30.0;
         Wakeup {
@@ -81,7 +81,7 @@ fn wakeups(distance: Distance, a: u32, b: u32, futex_ns: f64) -> Vec<Wakeup> {
         }
     };
     let methods = WakeMethod::ALL.into_iter().zip([1.0, 1.1, 2.2]);
-    let pauses: &[u64] = if distance == Distance::SameCpu { &[0] } else { &[0, 500_000] };
+    let pauses: &[u64] = if distance == Locality::SameCpu { &[0] } else { &[0, 500_000] };
     methods.flat_map(|method| pauses.iter().map(move |idle_ns| one(method, *idle_ns))).collect()
 }
 
@@ -216,11 +216,11 @@ pub fn eight() -> Probed {
         level(Some("other package"), 104.0, 110.0, &["0-2,4,8-10,12"]),
     ];
     probe.wakeups = [
-        wakeups(Distance::SameCpu, 0, 0, 2_100.0),
-        wakeups(Distance::SameCore, 0, 8, 9_300.0),
-        wakeups(Distance::SameLlc, 0, 1, 14_200.0),
+        wakeups(Locality::SameCpu, 0, 0, 2_100.0),
+        wakeups(Locality::SameCore, 0, 8, 9_300.0),
+        wakeups(Locality::SameLlc, 0, 1, 14_200.0),
         // One method was refused there.
-        wakeups(Distance::OtherPackage, 0, 4, 23_000.0).split_off(2),
+        wakeups(Locality::OtherPackage, 0, 4, 23_000.0).split_off(2),
     ]
     .concat();
     probe.neighbours =
