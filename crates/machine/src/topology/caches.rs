@@ -11,8 +11,10 @@ use crate::CpuSet;
 use crate::text::one_line;
 use std::collections::HashMap;
 
+/// The mask comes first, as in hwloc: the recording of an Opteron 6276, whose cores share an L2 in pairs, has them in its
+/// masks alone.
 const SHARED_FILES: [(&str, SetForm); 2] =
-    [("shared_cpu_list", SetForm::List), ("shared_cpu_map", SetForm::Mask)];
+    [("shared_cpu_map", SetForm::Mask), ("shared_cpu_list", SetForm::List)];
 
 /// One `indexN`.
 #[derive(Clone)]

@@ -4,11 +4,12 @@
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 use crate::fixtures;
+use crate::placement_support::resolve;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use threadwise_machine::Topology;
 use threadwise_machine::topology::capture;
+use threadwise_machine::{Draw, Topology};
 
 /// Packages, cores, logical CPUs and NUMA nodes.
 fn counts(topology: &Topology) -> [usize; 4] {
@@ -50,6 +51,47 @@ fn consistent(topology: &Topology, name: &str) {
 /// The index counts each core of it as a package. Its kernel writes -1 for every package and the core's set for the
 /// package's, which is how it says that it does not know.
 const WITHOUT_PACKAGES: &str = "256ppc-8n8s4t";
+
+/// The names and orders of [`EXPECTED`].
+const TEXTS: [&str; 11] = [
+    "same-core",
+    "same-l2",
+    "same-l3",
+    "cross-l3",
+    "same-node",
+    "cross-node",
+    "same-package",
+    "cross-package",
+    "spread:8",
+    "packed:8",
+    "packed-cores:8",
+];
+
+/// The logical CPUs of each placement on each machine, in the machine's own order of cores; `-` for what it lacks.
+const EXPECTED: &str = include_str!("lab_machines/placements.tsv");
+
+#[test]
+#[ignore = "laboratory: machines"]
+fn placements_by_level_on_recorded_machines() {
+    let folder = std::env::var_os("THREADWISE_MACHINES").map(PathBuf::from).unwrap();
+    let mut wrong = Vec::new();
+    for line in EXPECTED.lines() {
+        let (name, expected) = line.split_once('\t').unwrap();
+        let space = fixtures::space();
+        let root = unpack(&folder.join(format!("{name}.tar.bz2")), space.path());
+        let topology = Topology::read(&root, None).unwrap();
+        let draw = Draw::identity(&topology);
+        let set = |text: &&str| match resolve(text, &topology, &draw) {
+            Ok(found) => found.set().to_string(),
+            Err(_) => "-".to_owned(),
+        };
+        let found: Vec<String> = TEXTS.iter().map(set).collect();
+        if found.join("\t") != expected {
+            wrong.push(format!("{name}: {} instead of {expected}", found.join("\t")));
+        }
+    }
+    assert!(wrong.is_empty(), "{}:\n{}", TEXTS.join(" "), wrong.join("\n"));
+}
 
 #[test]
 #[ignore = "laboratory: machines"]
