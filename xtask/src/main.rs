@@ -40,7 +40,7 @@ usage: cargo xtask TASK
                     what looks say in an emulated guest, whose two logical CPUs are put on one of this
                     machine's and on two in turns, against what was done; needs what dist makes
   machines [--all] [NAME…]
-                    topology and placements on emulated machines with siblings, packages and NUMA nodes
+                    topology and placements on emulated machines with siblings, L3s, packages and NUMA nodes
                     that this one does not have; needs what dist makes
   ci                fmt, tidy, licences, clippy, doc, test, dist and the smoke of the laboratory: all
                     that has to pass";

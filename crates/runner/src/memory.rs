@@ -52,23 +52,31 @@ fn policy(lines: impl BufRead) -> io::Result<String> {
     Err(io::Error::new(ErrorKind::InvalidData, "it names neither a heap nor a stack"))
 }
 
-/// The bytes of a process on each NUMA node, by the system's number of the node.
+/// The bytes of a process on each NUMA node, by the system's number of the node, without those of its program. Those are
+/// pages of a file, which lie where they were first read, whatever the process's policy.
 ///
 /// # Errors
 /// Why the file cannot be read, in one line.
 pub fn bytes_by_node(pid: u32) -> Result<BTreeMap<u32, u64>, String> {
     let path = format!("/proc/{pid}/numa_maps");
-    let read = File::open(&path).and_then(|file| by_node(BufReader::new(file)));
+    // One that cannot be read is a mapping like any other.
+    let program = std::fs::read_link(format!("/proc/{pid}/exe")).unwrap_or_default();
+    let read = File::open(&path).and_then(|file| by_node(BufReader::new(file), &program.to_string_lossy()));
     read.map_err(|error| match error.kind() {
         ErrorKind::NotFound => format!("{path} does not exist: the kernel was built without NUMA"),
         _ => format!("{path}: {error}"),
     })
 }
 
-fn by_node(lines: impl BufRead) -> io::Result<BTreeMap<u32, u64>> {
+fn by_node(lines: impl BufRead, program: &str) -> io::Result<BTreeMap<u32, u64>> {
+    // As `show_numa_map` writes paths.
+    let program = format!("file={}", program.replace(' ', "\\040").replace('=', "\\075"));
     let mut found: BTreeMap<u32, u64> = BTreeMap::new();
     for line in lines.lines() {
         let line = line?;
+        if line.split(' ').any(|word| word == program) {
+            continue;
+        }
         let number = |word: &str, name: &str| word.strip_prefix(name)?.parse::<u64>().ok();
         let page_kib = line.split(' ').find_map(|word| number(word, "kernelpagesize_kB="));
         let Some(page_bytes) = page_kib.and_then(|kib| kib.checked_mul(1024)) else { continue };
@@ -106,14 +114,23 @@ mod tests {
     #[test]
     fn pages_are_added_up_by_node() {
         let huge = "7f1c1b000000 interleave:0-1 file=/N3=7 huge N1=2 kernelpagesize_kB=2048\n";
-        let found = by_node(format!("{MAPS}{huge}7f1c00000000 default\n").as_bytes()).unwrap();
+        let found = by_node(format!("{MAPS}{huge}7f1c00000000 default\n").as_bytes(), "").unwrap();
         let expected = [(0, 22 * 4096), (1, 18 * 4096 + (4 << 20))];
         assert_eq!(found, BTreeMap::from(expected));
         assert!(
-            by_node(&b"1 default N0=99999999999999999999 N1= Nx=1 kernelpagesize_kB=4\n"[..])
+            by_node(&b"1 default N0=99999999999999999999 N1= Nx=1 kernelpagesize_kB=4\n"[..], "")
                 .unwrap()
                 .is_empty()
         );
+    }
+
+    #[test]
+    fn pages_of_the_program_are_left_out() {
+        let without = BTreeMap::from([(0, 20 * 4096), (1, 18 * 4096)]);
+        assert_eq!(by_node(MAPS.as_bytes(), "/usr/bin/stack").unwrap(), without);
+        let replaced = MAPS.replace("/usr/bin/stack", "/usr/bin/a\\075b/my\\040stack");
+        assert_eq!(by_node(replaced.as_bytes(), "/usr/bin/a=b/my stack").unwrap(), without);
+        assert_eq!(by_node(replaced.as_bytes(), "/usr/bin/a=b/my").unwrap()[&0], 22 * 4096);
     }
 
     #[test]

@@ -55,7 +55,7 @@ fn beside(name: &str, scale: Scale, variables: &Variables) -> Result<(), String>
         ("machines", _) => {
             recorded_machines()?;
             machines::run(match scale {
-                Scale::Smoke => &["one-package-smt"],
+                Scale::Smoke => &["one-package-smt", "two-l3s"],
                 Scale::Once => &[],
                 Scale::Hours(_) => &["--all"],
             })

@@ -37,7 +37,11 @@ pub struct Guest {
     pub smp: [u32; 3],
     /// Memory, MiB, if there are no nodes.
     pub memory_mib: u32,
-    /// Clusters of a socket, among which its cores are divided; 0 if the processor has none.
+    /// Dies of a socket, among which its cores are divided (x86_64); 0 if it is not divided. QEMU gives each die an L3
+    /// (`target/i386/cpu.c`, CPUID leaf 4) and each core an L2.
+    pub dies: u32,
+    /// Clusters of a socket, among which its cores are divided (aarch64); 0 if the processor has none. QEMU declares
+    /// no caches of theirs.
     pub clusters: u32,
     /// NUMA nodes; empty for a machine without them.
     pub numa: Vec<Node>,
@@ -57,6 +61,7 @@ impl Default for Guest {
             arch: &arch::X86_64,
             smp: [1, 1, 1],
             memory_mib: 512,
+            dies: 0,
             clusters: 0,
             numa: Vec::new(),
             distances: Vec::new(),
@@ -108,9 +113,10 @@ impl Guest {
 
     fn arguments(&self) -> Vec<String> {
         let [sockets, cores, threads] = self.smp;
-        let cores = match self.clusters {
-            0 => format!("cores={cores}"),
-            clusters => format!("clusters={clusters},cores={}", cores / clusters),
+        let cores = match (self.dies, self.clusters) {
+            (0, 0) => format!("cores={cores}"),
+            (0, clusters) => format!("clusters={clusters},cores={}", cores / clusters),
+            (dies, _) => format!("dies={dies},cores={}", cores / dies),
         };
         let smp = format!("{},sockets={sockets},{cores},threads={threads}", self.cpus());
         let of_nodes: u32 = self.numa.iter().map(|node| node.memory_mib).sum();
@@ -255,6 +261,8 @@ mod tests {
         let clusters = words(&clusters);
         assert!(clusters.contains("-smp 4,sockets=1,clusters=2,cores=2,threads=1 "), "{clusters}");
         assert!(clusters.contains("-append console=ttyAMA0 ") && clusters.contains("-machine virt"));
+        let dies = words(&Guest { smp: [2, 4, 1], dies: 2, ..Guest::default() });
+        assert!(dies.contains("-smp 8,sockets=2,dies=2,cores=2,threads=1 "), "{dies}");
         let numa = vec![node("0", 512), node("", 128)];
         let kernel = "maxcpus=1".to_owned();
         let guest = words(&Guest { numa, distances: vec![[0, 1, 31]], kernel, ..Guest::default() });

@@ -59,7 +59,7 @@ pub fn run(machine: &Machine, parts: &Parts) -> Result<Vec<String>, String> {
     let mut report = String::new();
     for number in 1..=ORDER.len() {
         if number == 2 {
-            let wrong = Step::refused("wrong", part(2), "SMT is on and has to be off");
+            let wrong = Step::refused("wrong", part(2), "SMT is on and must be off");
             if let Err(why) = boot(machine, parts, "on", &file, &[wrong])? {
                 return Ok(vec![format!("boot 2 with the arm of boot 1: {why}")]);
             }
@@ -86,7 +86,7 @@ fn steps(number: usize) -> Vec<Step> {
         vec![Step::done("part", format!("{} > log 2>&1 || {{ tail -n 3 log; false; }}", part(number)))];
     if number == 2 {
         // The next part has the same arm but still needs a boot.
-        steps.push(Step::refused("twice", part(3), "every part needs a boot of its own"));
+        steps.push(Step::refused("twice", part(3), "every part needs its own boot"));
     }
     steps.push(Step::done("file", "gzip -9 < s.threadwise | base64".to_owned()));
     steps.push(Step::done("report", "threadwise report s.threadwise --json".to_owned()));

@@ -1,6 +1,7 @@
 //! The machines that are built (`machines.toml`), and the comparison of the program's output with them.
 
 use crate::lab::guest::Guest;
+use crate::lab::guest::arch::X86_64;
 use serde::Deserialize;
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -45,6 +46,9 @@ pub struct Study {
     /// Whether only `--all` runs it.
     #[serde(default)]
     pub by_all: bool,
+    /// Least and largest share of each run's memory on the NUMA nodes of its sessions, percent, if it is judged.
+    #[serde(default)]
+    pub own_nodes_percent: Option<[u32; 2]>,
 }
 
 /// The machines and studies of the file.
@@ -84,7 +88,8 @@ pub enum Wanted<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Place {
     package: u32,
-    /// Over the whole machine.
+    /// Over the whole machine, as the core. A package that is not divided is one die.
+    die: u32,
     core: u32,
 }
 
@@ -97,18 +102,25 @@ impl Machine {
         })
     }
 
-    /// QEMU numbers threads of a core first, then cores, then sockets.
+    /// QEMU numbers threads of a core first, then cores, then dies, then sockets.
     fn place(&self, cpu: u32) -> Place {
         let [_, cores, threads] = self.guest.smp;
-        Place { package: cpu / (cores * threads), core: cpu / threads }
+        let core = cpu / threads;
+        Place { package: core / cores, die: core / (cores / self.guest.dies.max(1)), core }
     }
 
-    /// The number of cores and packages of logical CPUs.
-    pub fn spread(&self, cpus: &[u32]) -> (usize, usize) {
-        let places: Vec<Place> = cpus.iter().map(|&cpu| self.place(cpu)).collect();
-        let cores: BTreeSet<u32> = places.iter().map(|place| place.core).collect();
-        let packages: BTreeSet<u32> = places.iter().map(|place| place.package).collect();
-        (cores.len(), packages.len())
+    /// The number of cores, dies, NUMA nodes and packages of logical CPUs. A node of several packages is one in each.
+    pub fn spread(&self, cpus: &[u32]) -> [usize; 4] {
+        let places: Vec<(Place, u32)> = cpus.iter().map(|&cpu| (self.place(cpu), self.node(cpu))).collect();
+        let count = |group: fn(&(Place, u32)) -> (u32, u32)| {
+            places.iter().map(group).collect::<BTreeSet<(u32, u32)>>().len()
+        };
+        [
+            count(|(place, _)| (place.package, place.core)),
+            count(|(place, _)| (place.package, place.die)),
+            count(|(place, node)| (place.package, *node)),
+            count(|(place, _)| (place.package, 0)),
+        ]
     }
 
     /// The logical CPUs that are online, as the kernel lists them.
@@ -121,7 +133,8 @@ impl Machine {
         list((0..self.guest.cpus()).filter(|cpu| cpu % self.guest.smp[2] == 0))
     }
 
-    fn node(&self, cpu: u32) -> u32 {
+    /// The NUMA node of a logical CPU.
+    pub fn node(&self, cpu: u32) -> u32 {
         let holds = |list: &str| list.split(',').any(|range| in_range(range, cpu));
         let found = self.guest.numa.iter().position(|node| holds(&node.cpus));
         found.and_then(|at| u32::try_from(at).ok()).unwrap_or(0)
@@ -166,6 +179,7 @@ impl Machine {
                 .collect();
             found.extend(differs(&format!("CPU {cpu} siblings"), &one["siblings"], &Value::from(siblings)));
             if self.is_allowed(cpu) {
+                found.extend(self.l3_differs(said, cpu));
                 let node =
                     &said["numa_nodes"][one["numa_node"].as_u64().unwrap_or(u64::MAX) as usize]["os_id"];
                 found.extend(differs(&format!("CPU {cpu} NUMA node"), node, &Value::from(self.node(cpu))));
@@ -174,6 +188,22 @@ impl Machine {
         let quota = self.quota_cpus.map_or(Value::Null, Value::from);
         found.extend(differs("quota", &said["limits"]["quota_cpus"], &quota));
         found
+    }
+
+    /// QEMU gives a die of an x86 processor an L3, and declares no such cache for others.
+    fn has_l3s(&self) -> bool {
+        *self.guest.arch == X86_64
+    }
+
+    /// How the logical CPUs that share an L3 with one are not those of its die.
+    fn l3_differs(&self, said: &Value, cpu: u32) -> Option<String> {
+        if !self.has_l3s() {
+            return None;
+        }
+        let llc = said["logical_cpus"][cpu as usize]["llc"].as_u64().unwrap_or(u64::MAX);
+        let of_die = self.usable().into_iter().filter(|&other| self.place(other).die == self.place(cpu).die);
+        let wanted = Value::from(list(of_die));
+        differs(&format!("CPU {cpu} L3"), &said["llc_domains"][llc as usize]["os_cpus"], &wanted)
     }
 
     fn counts_differ(&self, counts: &Value) -> Vec<String> {
@@ -186,6 +216,8 @@ impl Machine {
             let cluster = |cpu: &u32| self.place(*cpu).core / (self.guest.smp[1] / self.guest.clusters);
             ("clusters", usable.iter().map(cluster).collect::<BTreeSet<u32>>().len())
         });
+        let dies = self.has_l3s().then(|| self.spread(&usable)[1]);
+        let dies = dies.into_iter().flat_map(|dies| [("dies", dies), ("llc_domains", dies)]);
         let memory_nodes = self.guest.numa.iter().filter(|node| node.cpus.is_empty()).count();
         [
             ("packages", packages.len()),
@@ -196,6 +228,7 @@ impl Machine {
         ]
         .into_iter()
         .chain(clusters)
+        .chain(dies)
         .filter_map(|(name, wanted)| differs(name, &counts[name], &Value::from(wanted)))
         .collect()
     }
@@ -257,14 +290,18 @@ mod tests {
     }
 
     fn said() -> Value {
-        let cpu = |os_id: u32, siblings: Value, node: Value, is_online: bool| json!({"os_id": os_id, "siblings": siblings, "numa_node": node, "online": is_online, "allowed": is_online});
+        let cpu = |os_id: u32, siblings: Value, node: Value, is_online: bool| json!({"os_id": os_id, "siblings": siblings, "numa_node": node, "llc": node, "online": is_online, "allowed": is_online});
         json!({
-            "counts": {"packages": 2, "cores": 2, "logical_cpus": 3, "max_threads_per_core": 2, "numa_nodes": 2},
+            "counts": {
+                "packages": 2, "dies": 2, "llc_domains": 2, "cores": 2, "logical_cpus": 3,
+                "max_threads_per_core": 2, "numa_nodes": 2,
+            },
             "logical_cpus": [
                 cpu(0, json!([0, 1]), json!(0), true), cpu(1, json!([0, 1]), json!(0), true),
                 cpu(2, json!([2]), json!(1), true), cpu(3, json!([]), json!(null), false),
             ],
             "numa_nodes": [{"os_id": 0}, {"os_id": 1}],
+            "llc_domains": [{"os_cpus": "0-1"}, {"os_cpus": "2"}],
             "limits": {"quota_cpus": null},
             "placements": [
                 {"placement": "same-core", "os_cpus": "0-1", "lacks": null},
@@ -284,8 +321,10 @@ mod tests {
         let changes = [
             ("/counts/cores", json!(3), "cores: 3, built as 2"),
             ("/counts/numa_nodes", json!(1), "numa_nodes"),
+            ("/counts/llc_domains", json!(1), "llc_domains: 1, built as 2"),
             ("/logical_cpus/1/siblings", json!([1]), "CPU 1 siblings: [1], built as [0,1]"),
             ("/logical_cpus/2/numa_node", json!(0), "CPU 2 NUMA node: 0, built as 1"),
+            ("/logical_cpus/2/llc", json!(0), "CPU 2 L3: \"0-1\", built as \"2\""),
             ("/logical_cpus/3/online", json!(true), "CPU 3 online"),
             ("/limits/quota_cpus", json!(1.5), "quota: 1.5, built as null"),
         ];
@@ -304,6 +343,20 @@ mod tests {
         }
         assert!(!machine().topology_differs(&json!({})).is_empty());
         assert_eq!(machine().placements_differ(&json!({})).len(), 4);
+    }
+
+    #[test]
+    fn cores_of_a_package_are_divided_among_its_dies() {
+        let text = "guest.smp = [2, 4, 2]\nguest.dies = 2\n\
+            guest.numa = [{ cpus = '0-3,8-11', memory_mib = 64 }, { cpus = '4-7,12-15', memory_mib = 64 }]";
+        let machine: Machine = toml::from_str(text).unwrap();
+        let spread = |cpus: &[u32]| machine.spread(cpus);
+        assert_eq!(spread(&[0, 1]), [1, 1, 1, 1]);
+        assert_eq!(spread(&[0, 2]), [2, 1, 1, 1]);
+        assert_eq!(spread(&[2, 4]), [2, 2, 2, 1]);
+        // The same node in two packages.
+        assert_eq!(spread(&[0, 8]), [2, 2, 2, 2]);
+        assert_eq!(spread(&(0..16).collect::<Vec<u32>>()), [8, 4, 4, 2]);
     }
 
     #[test]

@@ -11,7 +11,7 @@ Written by `THREADWISE_WRITE_DOCS=1 cargo xtask machines --all`; not edited by h
 
 Each machine is a guest that QEMU emulates in software, with Debian's kernel for virtual machines and the program of \
 `cargo xtask dist`. *topology*: `threadwise topology --json` says what the machine was built as: packages, cores, \
-siblings, NUMA nodes and clusters of every logical CPU, what is offline, what is allowed, the quota. *placements*: every \
+siblings, L3s, NUMA nodes and clusters of every logical CPU, what is offline, what is allowed, the quota. *placements*: every \
 placement is the logical CPUs that were worked out by hand, or is not possible, for the expected reason. *smt*: what is online after \
 `threadwise smt off`, `on`, `off --offline` and `restore`. *kills*: `smt off` and `smt off --offline` are ended when their \
 journal and their watchdog are there, when the first logical CPU has gone and when all have: by SIGKILL of the process, by SIGKILL of the \
@@ -20,11 +20,12 @@ process and its watchdog, after which `smt restore` restores it, by Ctrl-C, and 
 administrator has taken offline are as before. A study with arms is ended in the \
 same way, in the arm that takes siblings offline. The others are small \
 studies, each run of which was on the logical CPUs of its placement: `smt-off`, whose arms switch the machine, \
-`cached-reads` on SQLite, `concurrent-inserts` on SQLite \
+`cached-reads` on SQLite, by levels too (`l3s`, `nodes`, `nodes-remote`: most of each run's pages were on the nodes of \
+its sessions, or hardly any), `concurrent-inserts` on SQLite \
 and on the native engine with the tables that 4 GiB hold, `log-buffer` on the native engine, and `threadwise run` by \
 itself. `smt-boots` is a study over four boots of the machine, two of them with `nosmt` on the kernel's command line; a \
 part is refused on a boot that has the other arm's SMT, and on one that has measured a part already. Times in an emulator mean nothing, and reports from there say so first. The laboratory boots the quick machines and does the \
-             quick checks, of the kills one; CI boots one of them.
+             quick checks, of the kills one; CI boots two of them.
 ";
 
 /// In Markdown: a row for each machine, a column for each check.
