@@ -72,7 +72,10 @@ fn named(name: Name, within: Option<Within>, machine: &Machine) -> Result<Vec<u3
         Name::SameCore => cores.iter().find(|one| one.cpus.len() > 1).map(|one| one.cpus[..2].to_vec()),
         _ => locality::pair(name, &cores, machine).map(|pair| pair.map(|one| one.cpus[0]).to_vec()),
     };
-    found.ok_or_else(|| locality::lacks(name, machine))
+    found.ok_or_else(|| match within {
+        Some(within) => format!("{} (inside {within} alone)", locality::lacks(name, machine)),
+        None => locality::lacks(name, machine),
+    })
 }
 
 /// All allowed logical CPUs in an order.

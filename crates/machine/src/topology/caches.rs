@@ -66,7 +66,9 @@ pub(super) fn read(
                 found.push(new);
             }
         }
-        let last = of_this_cpu.iter().map(|&at| &found[at]).max_by_key(|cache| cache.level);
+        // An L1 is a core's own: a machine that declares no other cache does not say which cores share the last one.
+        let last = of_this_cpu.iter().map(|&at| &found[at]).filter(|cache| cache.level > 1);
+        let last = last.max_by_key(|cache| cache.level);
         if let Some(last) = last.filter(|_| left.contains(cpu)) {
             left = and_not(&left, &last.cpus);
             domains.push(last.cpus.clone());

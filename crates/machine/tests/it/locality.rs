@@ -169,6 +169,7 @@ fn last_level_caches_and_kinds_by_name() {
     for (text, lacks) in [
         ("same-l2", "no 2 allowed cores of the fastest kind share an L2 cache here"),
         ("one-core@low-power", "it has no LP-E-core; its kinds of cores are P-core, E-core"),
+        ("cross-l3@efficient", "(inside @efficient alone)"),
         ("1c1t@middle", "it has no M-core; its kinds of cores are P-core, E-core"),
     ] {
         assert!(cpus(text, &mixed).unwrap_err().ends_with(lacks), "{text}: {:?}", cpus(text, &mixed));

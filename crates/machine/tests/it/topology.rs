@@ -210,6 +210,16 @@ fn power_cores_of_four_and_eight_siblings() {
     }
 }
 
+/// As QEMU's machine `virt` declares them, without a level that cores share.
+#[test]
+fn a_cache_of_level_1_is_no_domain() {
+    let root = fixtures::frequencies();
+    (0..8).for_each(|cpu: u32| root.cache(&cpu.to_string(), 0, 1, "Data", "32K"));
+    let topology = read(&root);
+    assert_eq!((topology.caches.len(), topology.llc_domains.len()), (8, 0));
+    assert!(topology.logical_cpus.iter().all(|cpu| cpu.llc.is_none()));
+}
+
 #[test]
 fn more_than_a_thousand_cpus_by_masks() {
     let topology = read(&fixtures::large());
