@@ -278,7 +278,7 @@ pub struct RunArgs {
     /// Numbers of sessions, such as 1,2,4, instead of the preset's
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = crate::input::count, help_heading = "What is measured")]
     pub sessions: Option<Vec<u32>>,
-    /// Sweep sessions in an order of logical CPUs, or in two: spread, packed, packed-cores
+    /// Sweep sessions in one or two orders: spread, packed, packed-cores
     ///
     /// spread takes packages, NUMA nodes and L3s in turn, then cores, then siblings; packed fills a core, an L3, a node,
     /// a package; packed-cores does so with one logical CPU a core. spread,packed measures both. A study without a
@@ -330,7 +330,7 @@ pub struct RunArgs {
     /// docs/PLACEMENTS.md has all placements; `threadwise list` says which of them this machine supports.
     #[arg(long, value_name = "PLACEMENT", help_heading = "Where")]
     pub placement: Option<Vec<String>>,
-    /// NUMA nodes of the memory: local, remote, interleave, or 0-1; may be repeated
+    /// NUMA nodes of memory: local, remote, interleave, 0-1; may be repeated
     ///
     /// It applies to treatments without a policy of their own. Given several times, each treatment and the baseline are
     /// measured with each policy and compared with the first. local is each session's own NUMA node, remote a node

@@ -57,6 +57,16 @@ pub const LEVELS: [Level; 5] = [
 ];
 
 impl Level {
+    /// Its noun, and what its pair is compared with, on this machine: where each node has one L3, two cores of a package in
+    /// two L3s are in two nodes as well.
+    fn words(&self, facts: &Facts<'_>) -> [&'static str; 2] {
+        let in_two_nodes = || of_package(facts.topology) == Some(Locality::SamePackage);
+        match self.kind {
+            ComparisonKind::SharedL3 if in_two_nodes() => ["L3 with its NUMA node", "two in different ones"],
+            _ => [self.noun, self.other],
+        }
+    }
+
     /// Its estimate of throughput in a group.
     pub fn estimate<'a>(&self, facts: &Facts<'a>, group: &str) -> Option<&'a Estimate> {
         let is_it = |estimate: &&Estimate| {
@@ -117,7 +127,7 @@ fn clauses(facts: &Facts<'_>, head: &str, found: &[&Estimate]) -> Option<Finding
     let mut texts: Vec<Prose> = shown.iter().map(tell).collect();
     texts.extend((more > 0).then(|| prose!("and {} more in the table", more)));
     let text = prose!("{}: {}.", head, Prose::join(texts, "; "));
-    (!found.is_empty()).then(|| finding(FindingKind::Packages, text, &names(found)))
+    (!found.is_empty()).then(|| finding(FindingKind::Asked, text, &names(found)))
 }
 
 /// The levels of a group that were measured, with their estimates.
@@ -175,14 +185,14 @@ fn of_level(facts: &Facts<'_>, level: &Level) -> Option<Finding> {
         ComparisonKind::Memory => numbers::capital(level.pair),
         _ => format!("Two sessions on {}", level.pair),
     };
-    let text = prose!("{} against {}: {}.{}", pair, level.other, text, numa);
+    let text = prose!("{} against {}: {}.{}", pair, level.words(facts)[1], text, numa);
     Some(finding(FindingKind::Packages, text, &names(&found)))
 }
 
-/// The group with the most levels, of equals the last, which has the largest data; `None` with fewer than two levels.
+/// The group with the most levels, of equals the last, which has the largest data; `None` without a level.
 pub fn group<'a>(facts: &Facts<'a>) -> Option<&'a str> {
     let count = |group: &&str| levels(facts, group).len();
-    facts.study.groups().into_iter().max_by_key(count).filter(|group| count(group) > 1)
+    facts.study.groups().into_iter().max_by_key(count).filter(|group| count(group) > 0)
 }
 
 /// `The package matters most: two packages do 0.81x [0.79, 0.83] of two cores of one, two cores of one L3 1.12x [1.10, 1.14] of
@@ -197,13 +207,13 @@ pub fn sentence(facts: &Facts<'_>, group: &str, judged: impl Fn(&Ratio) -> Prose
     levels.sort_by_key(|(level, _)| !is_most(level));
     let clauses = levels.iter().enumerate().map(|(at, (level, estimate))| {
         let verb = if at == 0 { " do" } else { "" };
-        prose!("{}{} {} of {}", level.pair, verb, judged(&estimate.ratio), level.other)
+        prose!("{}{} {} of {}", level.pair, verb, judged(&estimate.ratio), level.words(facts)[1])
     });
     let clauses = Prose::join(clauses, ", ");
     let words = facts.group_words(group);
     let place = if words.is_empty() { String::new() } else { format!(" {words}") };
     Some(match most {
-        Some(level) => prose!("The {} matters most{}: {}.", level.noun, place, clauses),
+        Some(level) => prose!("The {} matters most{}: {}.", level.words(facts)[0], place, clauses),
         None => prose!("{}{}.", clauses.capital(), place),
     })
 }

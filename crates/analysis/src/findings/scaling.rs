@@ -112,8 +112,13 @@ fn is_other(facts: &Facts<'_>, sweeps: &[Sweep<'_>], treatment: &Treatment) -> b
         Shape::SameL2 | Shape::SameL3 | Shape::CrossNode | Shape::CrossPackage => is_a_level(),
         Shape::SamePackage | Shape::Spread | Shape::Other => false,
     };
+    let under_another_policy = || {
+        let mut of_memory = facts.throughput().filter(|one| one.kind == ComparisonKind::Memory);
+        of_memory.any(|one| one.treatment == treatment.name)
+    };
     treatment.role == Role::Compared
         && !is_named
+        && !under_another_policy()
         && !is(facts.two_cores(group))
         && !sweeps.iter().any(|sweep| sweep.has(treatment))
 }

@@ -54,11 +54,18 @@ pub fn answer(facts: &Facts<'_>) -> Vec<Prose> {
     let cores = |group: &str| facts.against_alone(facts.two_cores(group)?, THROUGHPUT);
     let threads = |group: &str| core_yield(facts, group);
     let packages = |group: &str| facts.shapes(group, Shape::CrossPackage, Shape::SamePackage, THROUGHPUT);
-    // Of several levels the largest is what one can set; the rest of that group is in the table.
+    // With levels of locality all sentences are of the group that the table shows: of several levels the largest is what
+    // one can set, and comes first; one comes after what cores and threads do.
     let sentences = match locality::group(facts) {
         Some(group) => {
-            let here = |other: &str| if other == group { threads(other) } else { None };
-            [locality::sentence(facts, group, judged), sentence(facts, &THREADS, here), None]
+            let cores = |other: &str| if other == group { cores(other) } else { None };
+            let threads = |other: &str| if other == group { threads(other) } else { None };
+            let levels = locality::sentence(facts, group, judged);
+            let (cores, threads) = (sentence(facts, &CORES, cores), sentence(facts, &THREADS, threads));
+            match locality::levels(facts, group).len() {
+                1 => [cores, threads, levels],
+                _ => [levels, threads, cores],
+            }
         }
         None => [
             sentence(facts, &CORES, cores),
@@ -306,6 +313,11 @@ fn ratio_text(ratio: &Ratio, given: &str) -> String {
 fn named(facts: &Facts<'_>, summary: &TreatmentSummary, group: &str) -> String {
     let label = || facts.label(&summary.name, group).to_owned();
     let Some((_, treatment)) = facts.study.treatment(&summary.name) else { return summary.name.clone() };
+    let mut all = facts.study.treatments.iter();
+    let baseline = all.find(|one| one.role == Role::Baseline && one.group == group);
+    if baseline.is_some_and(|baseline| baseline.memory != treatment.memory) {
+        return label();
+    }
     match Shape::of(treatment) {
         Shape::Alone if is_one_alone(facts) => "one session".to_owned(),
         Shape::OneCpu => "two on one CPU".to_owned(),

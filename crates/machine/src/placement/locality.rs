@@ -99,6 +99,8 @@ pub(super) struct CoreGroups {
     l2: Vec<Option<u32>>,
     llc: Vec<Option<u32>>,
     node: Vec<Option<u32>>,
+    /// Whether the machine declares the node of any core.
+    has_nodes: bool,
     package: Vec<u32>,
 }
 
@@ -114,22 +116,25 @@ impl CoreGroups {
                 }
             }
         }
+        let node: Vec<Option<u32>> = cores().map(|cpu| cpu?.numa_node).collect();
         Self {
             l2,
             llc: cores().map(|cpu| cpu?.llc).collect(),
-            node: cores().map(|cpu| cpu?.numa_node).collect(),
+            has_nodes: node.iter().any(Option::is_some),
+            node,
             package: topology.cores.iter().map(|core| core.package.unwrap_or(0)).collect(),
         }
     }
 
-    /// A number that cores of one group have in common; `None` where the machine declares no such group for the core.
-    /// What declares no package or node counts as one.
+    /// A number that cores of one group have in common; `None` where the machine declares no such group for the core. A
+    /// machine that declares no packages, or no nodes, counts as one.
     pub(super) fn group(&self, level: Level, core: u32) -> Option<u32> {
         let at = core as usize;
         match level {
             Level::L2 => self.l2[at],
             Level::Llc => self.llc[at],
-            Level::Node => Some(self.node[at].unwrap_or(u32::MAX)),
+            Level::Node if self.has_nodes => self.node[at],
+            Level::Node => Some(u32::MAX),
             Level::Package => Some(self.package[at]),
             Level::Kind | Level::Core | Level::Pu => None,
         }
@@ -154,12 +159,13 @@ impl CoreGroups {
 /// Which two cores a name draws: inside one group, and in different groups of another level.
 #[derive(Clone, Copy)]
 struct Rule {
-    inside: Option<Level>,
+    /// Levels of which they share a group.
+    inside: &'static [Level],
     apart: Option<Level>,
 }
 
-const fn within(inside: Level, apart: Option<Level>) -> Rule {
-    Rule { inside: Some(inside), apart }
+const fn within(inside: &'static [Level], apart: Option<Level>) -> Rule {
+    Rule { inside, apart }
 }
 
 /// The rules of a pair's name, the first that the machine can keep being meant. Cores with an L2 of their own come before
@@ -167,19 +173,26 @@ const fn within(inside: Level, apart: Option<Level>) -> Rule {
 /// levels have in common is the same pair.
 fn rules(name: Name) -> &'static [Rule] {
     use Level::{L2, Llc, Node, Package};
-    const SAME_L2: [Rule; 1] = [within(L2, None)];
-    const SAME_L3: [Rule; 2] = [within(Llc, Some(L2)), within(Llc, None)];
-    const CROSS_L3: [Rule; 1] = [within(Node, Some(Llc))];
-    const SAME_NODE: [Rule; 3] = [within(Node, Some(Llc)), within(Node, Some(L2)), within(Node, None)];
-    const CROSS_NODE: [Rule; 1] = [within(Package, Some(Node))];
-    const SAME_PACKAGE: [Rule; 5] = [
-        within(Node, Some(Llc)),
-        within(Package, Some(Llc)),
-        within(Node, Some(L2)),
-        within(Node, None),
-        within(Package, None),
+    // Where an L3 spans nodes, cores of one node come first: two nodes are another level.
+    const SAME_L2: [Rule; 1] = [within(&[L2], None)];
+    const SAME_L3: [Rule; 4] = [
+        within(&[Llc, Node], Some(L2)),
+        within(&[Llc, Node], None),
+        within(&[Llc], Some(L2)),
+        within(&[Llc], None),
     ];
-    const CROSS_PACKAGE: [Rule; 1] = [Rule { inside: None, apart: Some(Package) }];
+    const CROSS_L3: [Rule; 1] = [within(&[Node], Some(Llc))];
+    const SAME_NODE: [Rule; 3] =
+        [within(&[Node], Some(Llc)), within(&[Node], Some(L2)), within(&[Node], None)];
+    const CROSS_NODE: [Rule; 1] = [within(&[Package], Some(Node))];
+    const SAME_PACKAGE: [Rule; 5] = [
+        within(&[Node], Some(Llc)),
+        within(&[Package], Some(Llc)),
+        within(&[Node], Some(L2)),
+        within(&[Node], None),
+        within(&[Package], None),
+    ];
+    const CROSS_PACKAGE: [Rule; 1] = [within(&[], Some(Package))];
     match name {
         Name::SameL2 => &SAME_L2,
         Name::SameL3 => &SAME_L3,
@@ -207,15 +220,18 @@ pub(super) fn pair<'c>(name: Name, cores: &'c [PartCore], machine: &Machine) -> 
 
 fn first_pair<'c>(rule: Rule, cores: &'c [PartCore], groups: &CoreGroups) -> Option<[&'c PartCore; 2]> {
     let fits = |one: u32, other: u32| {
-        rule.inside.is_none_or(|level| groups.share(level, one, other))
+        rule.inside.iter().all(|level| groups.share(*level, one, other))
             && rule.apart.is_none_or(|level| groups.differ(level, one, other))
     };
     // A group in which a core has no partner behind it has no pair: groups partition the cores, so that whatever makes
     // one core fit another makes it fit the first as well.
     let mut without = HashSet::new();
     cores.iter().enumerate().find_map(|(at, one)| {
-        let group =
-            rule.inside.map(|level| (groups.group(level, one.core), groups.package[one.core as usize]));
+        let of_core = |level: &Level| (*level, groups.group(*level, one.core));
+        let group: Vec<(Level, Option<u32>)> = match rule.inside {
+            [] => Vec::new(),
+            inside => inside.iter().chain([&Level::Package]).map(of_core).collect(),
+        };
         if without.contains(&group) {
             return None;
         }

@@ -24,7 +24,7 @@ pub fn wakeups(probe: &Probe, style: Style) -> Vec<String> {
         let line = cut(cells.join(aligned.gap).trim_end(), style);
         if at == 0 { style.paint(BOLD, &line) } else { line }
     });
-    let note = "medians; idle: the woken CPU was for 0.5 ms; line: least, compare-and-swap";
+    let note = "medians; idle: after 0.5 ms of idleness; line: least, compare-and-swap";
     lines.chain([style.paint(DIM, &cut(note, style))]).collect()
 }
 

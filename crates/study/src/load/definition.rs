@@ -255,7 +255,7 @@ pub(super) struct TreatmentSection {
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct SweepSection {
-    /// Which logical CPUs come first: `spread` takes packages, NUMA nodes and L3s in turn, then cores, then siblings;
+    /// Which logical CPUs come first: `spread` takes packages, NUMA nodes, L3s and L2s in turn, then cores, then siblings;
     /// `packed` fills a core, an L3, a node, a package; `packed-cores` the same with one logical CPU a core. A list of
     /// two has both as arms of one sweep. `--sweep` comes before it.
     #[serde(default)]

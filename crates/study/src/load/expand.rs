@@ -55,7 +55,7 @@ pub(super) fn expand(
     if let Some(section) = axis.as_ref().filter(|axis| axis.kind != Kind::Sessions) {
         candidates.extend(section.candidates.clone());
     }
-    candidates.extend(resolver.other_policies(&candidates)?);
+    candidates.extend(resolver.other_policies(&candidates, &mut left_out)?);
     let mut groups = resolver.groups(&candidates, &aliases)?;
     if let Some(sweep) = sweep {
         resolver.add_sweep(&mut groups, sweep, &mut left_out);
@@ -194,8 +194,12 @@ impl Resolver<'_> {
     /// Each treatment without a memory policy of its own, and the baseline, with the other policies of the command line.
     ///
     /// # Errors
-    /// The machine lacks memory for one, or a policy is given twice.
-    fn other_policies(&self, candidates: &[Candidate]) -> Result<Vec<Candidate>, LoadError> {
+    /// The machine lacks memory for the baseline, or a policy is given twice. Other treatments are left out and named.
+    fn other_policies(
+        &self,
+        candidates: &[Candidate],
+        left_out: &mut Vec<String>,
+    ) -> Result<Vec<Candidate>, LoadError> {
         let Overrides { memory: Some(first), more_memory, .. } = self.overrides else {
             return Ok(Vec::new());
         };
@@ -207,11 +211,13 @@ impl Resolver<'_> {
             }
             let without_own = candidates.iter().filter(|one| one.memory == *first);
             for one in without_own.filter(|one| one.role != Role::BaselineTwin) {
-                if let Some(lacks) = self.memory_lacks(memory, &one.placement) {
-                    return Err(refused(lacks));
-                }
                 let (name, role) = (format!("{} {memory}", one.name), Role::Compared);
-                found.push(Candidate { name, role, memory: memory.clone(), ..one.clone() });
+                match self.memory_lacks(memory, &one.placement) {
+                    // Without it for one session there is nothing to compare.
+                    Some(lacks) if one.role == Role::Baseline => return Err(refused(lacks)),
+                    Some(lacks) => left_out.push(format!("{name}: {lacks}")),
+                    None => found.push(Candidate { name, role, memory: memory.clone(), ..one.clone() }),
+                }
             }
         }
         Ok(found)

@@ -26,7 +26,7 @@ pub fn table(probe: &Probe) -> Option<Table> {
         let column = Column::figure(wake.words()).shorten_at(1);
         if wake.is_idle { column.drop_at(3) } else { column }
     });
-    let caption = "Cache line, one way, and waking a sleeping thread: median by what wakes it; idle: its CPU was for 0.5 ms";
+    let caption = "Cache line, one way, and waking a sleeping thread: median by what wakes it; idle: after 0.5 ms of idleness";
     Table::new(caption, headings.into_iter().chain(figures).collect(), distances.iter().filter_map(row))
         .filled()
 }

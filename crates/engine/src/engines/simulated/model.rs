@@ -48,13 +48,18 @@ pub const KEYED_OPTIONS: [&str; 5] = ["ratio", "crash", "wrong", "miss", "hang"]
 /// A truth and disturbances like those of a quiet guest, for studies that give none: without noise every
 /// rounding of a row count would look like an effect.
 pub fn demonstration() -> Options {
-    const VALUES: [(&str, f64); 8] = [
+    const VALUES: [(&str, f64); 13] = [
         ("drift_sd", 0.1),
         ("noise_sd", 0.03),
         ("block_sd", 0.005),
         ("ratio.one-cpu", 0.97),
         ("ratio.same-core", 1.27),
         ("ratio.same-package", 1.95),
+        ("ratio.same-l2", 1.95),
+        ("ratio.same-l3", 1.95),
+        ("ratio.cross-l3", 1.95),
+        ("ratio.same-node", 1.95),
+        ("ratio.cross-node", 1.95),
         ("ratio.cross-package", 1.95),
         ("ratio.sessions-3", 1.95),
     ];

@@ -87,7 +87,7 @@ fn eight_cpus_have_a_cell_a_pair() {
     same core         0-8      8.20   9.30  26.0  10.2  26.9  20.5  37.1
     same LLC          0-1      30.2   14.2  30.9  15.6  32.3  31.2  47.9
     other package     0-4       105      -     -  25.3  42.0  50.6  67.3
-    medians; idle: the woken CPU was for 0.5 ms; line: least, compare-and-swap
+    medians; idle: after 0.5 ms of idleness; line: least, compare-and-swap
     CPU  adds/step p10   p50   p90  sibling busy  off CPU  MHz alone  8 busy
       0           3.60  4.00  4.12            0%     0.2%       3400    2900
       1           3.56  3.96  4.08          2.0%     0.2%       3400    2900
