@@ -20,7 +20,7 @@ const PATIENCE: Duration = Duration::from_secs(2);
 const POLL: Duration = Duration::from_millis(50);
 const STACK_BYTES: usize = 128 << 10;
 
-/// Threads of this machine. `stop` ends a block within [`POLL`], with [`ProbeError::Stopped`].
+/// Threads of this machine. `stop` ends a block within 50 ms, with [`ProbeError::Stopped`].
 #[derive(Debug)]
 pub struct LiveWakes {
     stop: Arc<AtomicBool>,
