@@ -169,10 +169,21 @@ fn several_policies_are_measured_on_every_placement() {
         .collect();
     assert_eq!(of_memory, [("same-package remote", "same-package")]);
     assert_eq!(treatment(&study, "alone remote").memory, Memory::Remote);
+    // Sessions on both packages leave no node for remote memory.
+    let whole = Overrides { more_memory: vec![Memory::Remote], ..all(Memory::Local) };
+    let study = default_study_of(&whole);
+    assert!(study.treatment("same-package remote/l2").is_some());
+    assert!(study.treatment("cross-package remote/l2").is_none());
+    let lacks = study.left_out.iter().filter(|line| line.starts_with("cross-package remote: "));
+    assert_eq!(lacks.count(), 1, "{:?}", study.left_out);
     let twice = Overrides { more_memory: vec![Memory::Local], ..all(Memory::Local) };
     let error = StudyFile::preset("cached-reads").unwrap().resolve(&server(), &twice).unwrap_err();
     assert!(error.to_string().contains("--memory local: it appears twice"), "{error}");
     let lacking = Overrides { more_memory: vec![Memory::Remote], ..all(Memory::Local) };
     let error = StudyFile::preset("cached-reads").unwrap().resolve(&small_guest(), &lacking).unwrap_err();
     assert!(error.to_string().contains("--memory remote"), "{error}");
+}
+
+fn default_study_of(overrides: &Overrides) -> Study {
+    StudyFile::preset("placement").unwrap().resolve(&server(), overrides).unwrap()
 }
