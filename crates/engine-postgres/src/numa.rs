@@ -24,17 +24,17 @@ const BUFFERS: &str = "SELECT n.numa_node, count(DISTINCT n.bufferid) * current_
                        FROM pg_buffercache_numa AS n JOIN pg_buffercache AS b USING (bufferid) \
                        WHERE n.numa_node >= 0 AND b.relfilenode IS NOT NULL GROUP BY n.numa_node";
 
-/// Makes the extension in our own database, if it is installed.
-const EXTENSION: &str = "SELECT default_version::numeric >= 1.6 FROM pg_available_extensions \
-                         WHERE name = 'pg_buffercache'";
+/// Whether the extension is installed in a version that has the view.
+const EXTENSION: &str = "SELECT string_to_array(default_version, '.')::int[] >= '{1,6}' \
+                         FROM pg_available_extensions WHERE name = 'pg_buffercache'";
 
 /// Whether this machine has several NUMA nodes.
 pub(crate) fn has_nodes() -> bool {
     [0, 1].iter().all(|node| Path::new(&format!("/sys/devices/system/node/node{node}")).exists())
 }
 
-/// Bytes of shared memory, and of buffers in use where pg_buffercache is installed, by node; empty if the server was built
-/// without libnuma.
+/// Bytes of shared memory, and of buffers in use where pg_buffercache is installed, which is made in our own database, by
+/// node; empty if the server was built without libnuma.
 ///
 /// # Errors
 /// An error of the server.

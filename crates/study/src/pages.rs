@@ -19,28 +19,38 @@ pub fn metric(node: u32) -> String {
 
 /// The bytes by kind of memory and node of a server's last readings.
 pub fn last_of_server(readings: &[Reading]) -> BTreeMap<&str, BTreeMap<u32, f64>> {
-    let mut found: BTreeMap<&str, BTreeMap<u32, f64>> = BTreeMap::new();
-    for reading in readings.iter().filter(|reading| reading.sampler == SERVER) {
-        let parts = reading.metric.strip_suffix("_bytes").and_then(|rest| rest.split_once("_node_"));
-        if let (Some((kind, Ok(node))), Some(bytes)) =
-            (parts.map(|(kind, node)| (kind, node.parse())), reading.value)
-        {
-            found.entry(kind).or_default().insert(node, bytes);
-        }
-    }
-    found
+    last_by(readings, SERVER, |reading| {
+        let (kind, node) = reading.metric.strip_suffix("_bytes")?.split_once("_node_")?;
+        Some((kind, node.parse().ok()?))
+    })
 }
 
 /// The bytes by node of a run's last readings, by logical CPU of the session whose process it is; without one it is the
 /// process of all its sessions.
 pub fn last(readings: &[Reading]) -> BTreeMap<Option<u32>, BTreeMap<u32, f64>> {
-    let mut found: BTreeMap<Option<u32>, BTreeMap<u32, f64>> = BTreeMap::new();
-    // Later ones replace earlier ones.
-    for reading in readings.iter().filter(|reading| reading.sampler == SAMPLER) {
-        let node = reading.metric.strip_prefix("node_").and_then(|rest| rest.strip_suffix("_bytes"));
-        if let (Some(node), Some(bytes)) = (node.and_then(|node| node.parse().ok()), reading.value) {
-            found.entry(reading.cpu).or_default().insert(node, bytes);
+    last_by(readings, SAMPLER, |reading| {
+        let node = reading.metric.strip_prefix("node_")?.strip_suffix("_bytes")?;
+        Some((reading.cpu, node.parse().ok()?))
+    })
+}
+
+/// The bytes by node of a sampler's readings at the last moment that each key has: a node without bytes has no reading.
+fn last_by<'r, K: Ord>(
+    readings: &'r [Reading],
+    sampler: &str,
+    place: impl Fn(&'r Reading) -> Option<(K, u32)>,
+) -> BTreeMap<K, BTreeMap<u32, f64>> {
+    let mut found: BTreeMap<K, (u64, BTreeMap<u32, f64>)> = BTreeMap::new();
+    for reading in readings.iter().filter(|reading| reading.sampler == sampler) {
+        if let (Some((key, node)), Some(bytes)) = (place(reading), reading.value) {
+            let (moment_ns, nodes) = found.entry(key).or_default();
+            if reading.start_ns > *moment_ns {
+                (*moment_ns, *nodes) = (reading.start_ns, BTreeMap::new());
+            }
+            if reading.start_ns == *moment_ns {
+                nodes.insert(node, bytes);
+            }
         }
     }
-    found
+    found.into_iter().map(|(key, (_, nodes))| (key, nodes)).collect()
 }

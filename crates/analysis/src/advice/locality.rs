@@ -6,8 +6,10 @@
 
 use crate::Facts;
 use crate::choices::Candidate;
+use crate::findings::locality::of_package;
 use crate::shape::Shape;
 use threadwise_document::Paste;
+use threadwise_machine::placement::Locality;
 use threadwise_machine::{CpuSet, Topology};
 
 /// The lines for the level of locality that a choice decided for; none if the machine has one group of that level, or
@@ -15,13 +17,21 @@ use threadwise_machine::{CpuSet, Topology};
 pub fn lines(facts: &Facts<'_>, chosen: &Candidate) -> Vec<Paste> {
     let topology = facts.topology;
     let Some((_, treatment)) = facts.study.treatment(&chosen.treatment) else { return Vec::new() };
-    let nodes = || topology.numa_nodes.iter().map(|node| &node.cpus).collect();
-    let (groups, kubernetes): (Vec<&CpuSet>, &str) = match Shape::of(treatment) {
-        Shape::SameL2 | Shape::SameL3 => (
+    let caches = |level: u32| {
+        let shared = topology.caches.iter().filter(move |cache| cache.level == level);
+        shared.map(|cache| &cache.cpus).filter(|cpus| cores(topology, cpus) > 1).collect()
+    };
+    let (groups, kubernetes): (Vec<&CpuSet>, Option<&str>) = match Shape::of(treatment) {
+        Shape::SameL2 => (caches(2), None),
+        Shape::SameL3 => (
             topology.llc_domains.iter().map(|one| &one.cpus).collect(),
-            "cpuManagerPolicyOptions: {prefer-align-cpus-by-uncorecache: \"true\"}",
+            Some("cpuManagerPolicyOptions: {prefer-align-cpus-by-uncorecache: \"true\"}"),
         ),
-        Shape::SamePackage => (nodes(), "topologyManagerPolicy: single-numa-node"),
+        // Two cores of a package may be in two nodes, which keeps nothing together.
+        Shape::SamePackage if of_package(topology) != Some(Locality::SamePackage) => (
+            topology.numa_nodes.iter().map(|node| &node.cpus).collect(),
+            Some("topologyManagerPolicy: single-numa-node"),
+        ),
         _ => return Vec::new(),
     };
     let largest = groups.iter().copied().max_by_key(|cpus| (cpus.len(), std::cmp::Reverse(cpus.first())));
@@ -34,13 +44,19 @@ pub fn lines(facts: &Facts<'_>, chosen: &Candidate) -> Vec<Paste> {
     ];
     match node_of(topology, cpus) {
         Some(node) => {
-            all.push(Paste::new("systemd unit", format!("NUMAPolicy=bind NUMAMask={node}")));
+            all.push(Paste::new("systemd unit", "NUMAPolicy=bind"));
+            all.push(Paste::new("systemd unit", format!("NUMAMask={node}")));
             all.push(Paste::new("docker run", format!("--cpuset-cpus={cpus} --cpuset-mems={node}")));
         }
         None => all.push(Paste::new("docker run", format!("--cpuset-cpus={cpus}"))),
     }
-    all.push(Paste::new("kubelet configuration, cpuManagerPolicy: static", kubernetes.to_owned()));
+    all.extend(kubernetes.map(|line| Paste::new("kubelet configuration, cpuManagerPolicy: static", line)));
     all
+}
+
+/// Cores with a logical CPU in a set.
+fn cores(topology: &Topology, cpus: &CpuSet) -> usize {
+    topology.cores.iter().filter(|core| !core.cpus.intersection(cpus).is_empty()).count()
 }
 
 /// The system's number of the node that has all of these logical CPUs, if the machine has several.

@@ -3,7 +3,7 @@
 
 use super::facts::{by_group, estimates};
 use crate::groups::bare;
-use crate::words::{finding, judged, names};
+use crate::words::{finding, judged, judged_decisive, names};
 use crate::{Answer, Estimate, Facts, Finding, FindingKind, Ratio};
 use threadwise_document::{Prose, numbers, prose};
 use threadwise_machine::placement::{Localities, Locality, resolve};
@@ -11,7 +11,7 @@ use threadwise_machine::{CpuSet, Draw, Memory, Pin, Topology};
 use threadwise_study::{ComparisonKind, Role, Treatment};
 
 /// A level and its words.
-pub struct Level {
+pub struct LocalityLevel {
     /// Its comparison.
     pub kind: ComparisonKind,
     /// `The L3 matters most`.
@@ -23,32 +23,32 @@ pub struct Level {
 }
 
 /// All levels, from the closest.
-pub const LEVELS: [Level; 5] = [
-    Level {
+pub const LEVELS: [LocalityLevel; 5] = [
+    LocalityLevel {
         kind: ComparisonKind::SharedL2,
         noun: "L2",
         pair: "two cores of one L2",
         other: "two with an L2 of their own",
     },
-    Level {
+    LocalityLevel {
         kind: ComparisonKind::SharedL3,
         noun: "L3",
         pair: "two cores of one L3",
         other: "two in different ones",
     },
-    Level {
+    LocalityLevel {
         kind: ComparisonKind::Nodes,
         noun: "NUMA node",
         pair: "two NUMA nodes",
         other: "two cores of one",
     },
-    Level {
+    LocalityLevel {
         kind: ComparisonKind::Packages,
         noun: "package",
         pair: "two packages",
         other: "two cores of one",
     },
-    Level {
+    LocalityLevel {
         kind: ComparisonKind::Memory,
         noun: "node of memory",
         pair: "sessions whose memory is remote",
@@ -56,13 +56,17 @@ pub const LEVELS: [Level; 5] = [
     },
 ];
 
-impl Level {
-    /// Its noun, and what its pair is compared with, on this machine: where each node has one L3, two cores of a package in
-    /// two L3s are in two nodes as well.
+impl LocalityLevel {
+    /// Its noun, and what its pair is compared with, on this machine: two cores of a package may be in two L3s, and where
+    /// each node has one L3 in two nodes as well.
     fn words(&self, facts: &Facts<'_>) -> [&'static str; 2] {
-        let in_two_nodes = || of_package(facts.topology) == Some(Locality::SamePackage);
-        match self.kind {
-            ComparisonKind::SharedL3 if in_two_nodes() => ["L3 with its NUMA node", "two in different ones"],
+        match (&self.kind, of_package(facts.topology)) {
+            (ComparisonKind::SharedL2, Some(Locality::SameNode | Locality::SamePackage)) => {
+                ["L2 with its L3", "two in different L3s"]
+            }
+            (ComparisonKind::SharedL3, Some(Locality::SamePackage)) => {
+                ["L3 with its NUMA node", "two in different ones"]
+            }
             _ => [self.noun, self.other],
         }
     }
@@ -122,7 +126,8 @@ fn clauses(facts: &Facts<'_>, head: &str, found: &[&Estimate]) -> Option<Finding
     let tell = |one: &&Estimate| {
         let words = facts.group_words(facts.group_of(&one.treatment));
         let space = if words.is_empty() { "" } else { " " };
-        prose!("{}{}{} {}", bare(&one.name), space, words, judged(one))
+        // Which are named depends on the data.
+        prose!("{}{}{} {}", bare(&one.name), space, words, judged_decisive(&one.ratio))
     };
     let mut texts: Vec<Prose> = shown.iter().map(tell).collect();
     texts.extend((more > 0).then(|| prose!("and {} more in the table", more)));
@@ -131,7 +136,7 @@ fn clauses(facts: &Facts<'_>, head: &str, found: &[&Estimate]) -> Option<Finding
 }
 
 /// The levels of a group that were measured, with their estimates.
-pub fn levels<'a>(facts: &Facts<'a>, group: &str) -> Vec<(&'static Level, &'a Estimate)> {
+pub fn levels<'a>(facts: &Facts<'a>, group: &str) -> Vec<(&'static LocalityLevel, &'a Estimate)> {
     LEVELS.iter().filter_map(|level| Some((level, level.estimate(facts, group)?))).collect()
 }
 
@@ -140,7 +145,7 @@ pub fn levels<'a>(facts: &Facts<'a>, group: &str) -> Vec<(&'static Level, &'a Es
 ///
 /// Judged by the intervals that are adjusted for all comparisons, which hold together, so that one that lies beyond all
 /// others is rarely there by chance.
-pub fn most<'l>(levels: &[(&'l Level, &Estimate)]) -> Option<&'l Level> {
+pub fn most<'l>(levels: &[(&'l LocalityLevel, &Estimate)]) -> Option<&'l LocalityLevel> {
     let distances: Vec<(f64, f64)> = levels.iter().map(|(_, one)| distance(&one.ratio)).collect();
     let is_most =
         |at: usize| distances.iter().enumerate().all(|(other, far)| other == at || far.1 < distances[at].0);
@@ -171,7 +176,7 @@ pub fn found(facts: &Facts<'_>) -> Vec<Finding> {
     levels.chain(memory(facts)).chain(orders(facts)).collect()
 }
 
-fn of_level(facts: &Facts<'_>, level: &Level) -> Option<Finding> {
+fn of_level(facts: &Facts<'_>, level: &LocalityLevel) -> Option<Finding> {
     let found = estimates(facts, |group| level.estimate(facts, group));
     let text = by_group(facts, |group| Some(judged(level.estimate(facts, group)?)))?;
     let nodes = facts.topology.numa_nodes.iter().filter(|node| !node.cpus.is_empty()).count();
@@ -203,7 +208,7 @@ pub fn sentence(facts: &Facts<'_>, group: &str, judged: impl Fn(&Ratio) -> Prose
         return None;
     }
     let most = most(&levels);
-    let is_most = |level: &Level| most.is_some_and(|most| most.kind == level.kind);
+    let is_most = |level: &LocalityLevel| most.is_some_and(|most| most.kind == level.kind);
     levels.sort_by_key(|(level, _)| !is_most(level));
     let clauses = levels.iter().enumerate().map(|(at, (level, estimate))| {
         let verb = if at == 0 { " do" } else { "" };

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use threadwise_document::numbers::{self, percent};
 use threadwise_document::{Block, Cell, Column, Section, Shown, Table};
 use threadwise_machine::Topology;
+use threadwise_statistics::{arithmetic, mean};
 use threadwise_study::{Run, pages};
 
 /// Most NUMA nodes with a column of their own.
@@ -17,6 +18,20 @@ struct Lay {
     by_node: BTreeMap<u32, f64>,
     /// Remote share of each session's memory, in the order of sessions; empty if their nodes are not known.
     remote: Vec<f64>,
+    /// The mean over sessions in each run.
+    by_run: Vec<f64>,
+}
+
+impl Lay {
+    /// The remote share over runs, with its interval where there are two.
+    fn of_runs(&self, alpha: f64) -> Cell {
+        match arithmetic(&self.by_run, "share", alpha) {
+            Some(share) if self.by_run.len() > 1 => {
+                Cell::Share(Interval { high: share.high.min(1.0), ..share })
+            }
+            _ => Cell::value(self.by_run.first().copied(), "share"),
+        }
+    }
 }
 
 /// The table; `None` if no pages were counted.
@@ -32,15 +47,15 @@ pub fn section(facts: &Facts<'_>) -> Option<Section> {
     columns.extend(shown.iter().map(|node| Column::figure(format!("node {node}"))));
     columns.push(Column::figure("on another node than its session"));
     columns.push(Column::figure("least to most of a session").shown(Shown::Page));
-    let share = |share: f64| Cell::Share(Interval::of([share, share, share], "share"));
+    let alpha = 1.0 - facts.level();
     let rows = found.iter().map(|(treatment, lay)| {
-        let nodes = shown.iter().map(|node| share(lay.by_node.get(node).copied().unwrap_or(0.0)));
-        let mean = lay.remote.iter().sum::<f64>() / lay.remote.len() as f64;
+        let nodes =
+            shown.iter().map(|node| Cell::value(lay.by_node.get(node).copied().unwrap_or(0.0), "share"));
         let ends = ends(&lay.remote);
         let remote = match ends {
             None => [Cell::none(), Cell::none()],
             Some((least, most)) => {
-                [share(mean), Cell::text(format!("{} to {}", percent(least), percent(most)))]
+                [lay.of_runs(alpha), Cell::text(format!("{} to {}", percent(least), percent(most)))]
             }
         };
         [Cell::text(&treatment.name), Cell::text(treatment.memory.to_string())]
@@ -96,6 +111,7 @@ fn ends(shares: &[f64]) -> Option<(f64, f64)> {
 fn lay<'r>(topology: &Topology, runs: impl Iterator<Item = &'r Run>) -> Option<Lay> {
     let mut by_node: BTreeMap<u32, f64> = BTreeMap::new();
     let mut remote: Vec<Vec<f64>> = Vec::new();
+    let mut by_run = Vec::new();
     let mut count = 0.0;
     for run in runs {
         let processes = pages::last(&run.readings);
@@ -107,6 +123,7 @@ fn lay<'r>(topology: &Topology, runs: impl Iterator<Item = &'r Run>) -> Option<L
         for (node, bytes) in processes.values().flatten() {
             *by_node.entry(*node).or_default() += bytes / total;
         }
+        let mut here = Vec::new();
         for (session, cpu) in run.cpus.iter().enumerate() {
             let process = processes.get(&Some(*cpu)).or_else(|| processes.get(&None));
             let Some(share) = process.and_then(|nodes| remote_share(topology, *cpu, nodes)) else { continue };
@@ -114,12 +131,13 @@ fn lay<'r>(topology: &Topology, runs: impl Iterator<Item = &'r Run>) -> Option<L
                 remote.resize(session + 1, Vec::new());
             }
             remote[session].push(share);
+            here.push(share);
         }
+        by_run.extend(mean(here.iter().copied()));
     }
     by_node.values_mut().for_each(|share| *share /= count);
-    let mean = |shares: Vec<f64>| shares.iter().sum::<f64>() / shares.len() as f64;
-    let remote = remote.into_iter().filter(|shares| !shares.is_empty()).map(mean).collect();
-    (count > 0.0).then_some(Lay { by_node, remote })
+    let remote = remote.into_iter().filter_map(|shares| mean(shares.into_iter())).collect();
+    (count > 0.0).then_some(Lay { by_node, remote, by_run })
 }
 
 /// The share of bytes on another node than that of a logical CPU; `None` if that is not known.
@@ -179,7 +197,17 @@ mod tests {
         );
         let found = lay(&two_nodes(), [&apart].into_iter()).unwrap();
         assert_eq!(found.by_node, BTreeMap::from([(0, 0.875), (1, 0.125)]));
-        assert_eq!(found.remote, [0.25, 1.0]);
+        assert_eq!((found.remote.as_slice(), found.by_run.as_slice()), (&[0.25, 1.0][..], &[0.625][..]));
+    }
+
+    #[test]
+    fn a_node_without_pages_any_more_is_left_out() {
+        let moved = placed(
+            &[0],
+            vec![reading(None, 1, 50.0, 1), reading(None, 0, 20.0, 1), reading(None, 0, 70.0, 2)],
+        );
+        let found = lay(&two_nodes(), [&moved, &moved].into_iter()).unwrap();
+        assert_eq!((found.by_node, found.by_run.as_slice()), (BTreeMap::from([(0, 1.0)]), &[0.0, 0.0][..]));
     }
 
     #[test]

@@ -341,11 +341,11 @@ proptest! {
         for order in [&packed, &cores[..firsts].to_vec()] {
             for level in 0..4 {
                 // An L3 of several nodes is filled node by node.
-                let of = |cpu: &u32| groups(&topology, *cpu)[..=level].to_vec();
+                let groups_of = |cpu: &u32| groups(&topology, *cpu)[..=level].to_vec();
                 let mut seen = Vec::new();
-                for run in order.chunk_by(|one, other| of(one) == of(other)) {
-                    prop_assert!(!seen.contains(&of(&run[0])), "level {level}: {order:?}");
-                    seen.push(of(&run[0]));
+                for run in order.chunk_by(|one, other| groups_of(one) == groups_of(other)) {
+                    prop_assert!(!seen.contains(&groups_of(&run[0])), "level {level}: {order:?}");
+                    seen.push(groups_of(&run[0]));
                 }
             }
         }

@@ -16,36 +16,36 @@ pub(super) fn read(input: &Input<'_>, lane: &mut Lane<'_>) {
     }
     let now_ns = input.clock.now_ns();
     for (cpu, pid) in processes(lane) {
-        let reading = |metric: String, value: Option<f64>, gap: Option<String>| Reading {
-            sampler: SAMPLER.to_owned(),
-            metric,
-            cpu,
-            start_ns: now_ns,
-            end_ns: now_ns,
-            value,
-            gap,
+        let found = match memory::bytes_by_node(pid) {
+            Ok(nodes) => {
+                nodes.into_iter().map(|(node, bytes)| bytes_read(metric(node), bytes, now_ns)).collect()
+            }
+            Err(why) => {
+                vec![Reading { value: None, gap: Some(why), ..bytes_read("bytes".to_owned(), 0, now_ns) }]
+            }
         };
-        match memory::bytes_by_node(pid) {
-            Ok(nodes) => lane.readings.extend(
-                nodes.into_iter().map(|(node, bytes)| reading(metric(node), Some(bytes as f64), None)),
-            ),
-            Err(why) => lane.readings.push(reading("bytes".to_owned(), None, Some(why))),
-        }
+        lane.readings.extend(found.into_iter().map(|reading| Reading { cpu, ..reading }));
     }
 }
 
 /// Adds what a server says of its memory, before the first slice or after the last.
 pub(super) fn of_server(input: &Input<'_>, lane: &mut Lane<'_>, memory: Counters) {
     let now_ns = input.clock.now_ns();
-    lane.readings.extend(memory.into_iter().map(|(metric, bytes)| Reading {
-        sampler: SERVER.to_owned(),
+    let found = memory.into_iter().map(|(metric, bytes)| bytes_read(metric, bytes, now_ns));
+    lane.readings.extend(found.map(|reading| Reading { sampler: SERVER.to_owned(), ..reading }));
+}
+
+/// A number of bytes at one moment.
+fn bytes_read(metric: String, bytes: u64, now_ns: u64) -> Reading {
+    Reading {
+        sampler: SAMPLER.to_owned(),
         metric,
         cpu: None,
         start_ns: now_ns,
         end_ns: now_ns,
         value: Some(bytes as f64),
         gap: None,
-    }));
+    }
 }
 
 /// The processes of sessions, each with the logical CPU of its session if that has a process of its own.

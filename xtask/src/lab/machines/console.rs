@@ -61,6 +61,7 @@ fn printing<G>(
     if prints(&mut guest) {
         return Ok(guest);
     }
+    eprintln!("a guest printed nothing in its time to boot, and is booted once more");
     // It ends first: two share the host.
     drop(guest);
     boot()

@@ -60,7 +60,8 @@ struct Ended {
 
 fn measured(guest: &Guest, seed: u64) -> Option<ByState> {
     let rows = study(guest, seed);
-    let level = Level { alpha: ALPHA, shifts: 199, seed, by: By::Core };
+    let by = if guest.by_distance { By::Distance { cut_ns: 60.0 } } else { By::Core };
+    let level = Level { alpha: ALPHA, shifts: 199, seed, by };
     Seen::new(&rows, &rounds(&rows)).is_open().then(|| by_state(&rows, level)).flatten()
 }
 
@@ -164,6 +165,14 @@ fn states_without_an_effect_are_not_claimed_to_have_one() {
         ("drift ten times slower", Guest { drift_slices: 182.0, ..real }),
         ("noise three times as large", Guest { noise: 0.126, ..real }),
         ("5% of looks are wrong", Guest { wrong: 0.05, ..real }),
+        ("by distance", Guest { by_distance: true, ..real }),
+        ("by distance, 5%, 0.2 s", Guest { by_distance: true, same: visits(0.05, 0.2), ..real }),
+        (
+            "by distance, neighbours 20%, 0.1 s",
+            Guest { by_distance: true, neighbour: visits(0.2, 0.1), ..real },
+        ),
+        ("by distance, 16 blocks", Guest { by_distance: true, blocks: 16, ..real }),
+        ("by distance, drift ten times slower", Guest { by_distance: true, drift_slices: 182.0, ..real }),
     ];
     let ends = each(&scenarios, |at, (_, guest)| ended(guest, 0.0, 1_000_000 * (at as u64 + 1)));
     for ((name, _), got) in scenarios.iter().zip(ends) {

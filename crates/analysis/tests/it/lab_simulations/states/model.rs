@@ -46,7 +46,7 @@ pub struct Guest {
     pub rounds: u32,
     /// Treatments: A, A′, P and so many others.
     pub others: u32,
-    /// Both on one core.
+    /// Both on one core; or near each other, with `by_distance`.
     pub same: Visits,
     /// ln of the treatment's speed on one core over that on two.
     pub effect: f64,
@@ -74,6 +74,8 @@ pub struct Guest {
     /// Share of looks in which a logical CPU was away.
     pub away: f64,
     pub planted: Planted,
+    /// Whether looks are sorted by distance: the two are on different cores all the time, near each other or far apart.
+    pub by_distance: bool,
 }
 
 /// A guest with all that is realistic, of 64 blocks of 20 rounds. Drift and noise are those of
@@ -97,6 +99,7 @@ pub const REALISTIC: Guest = Guest {
     wrong: 0.005,
     away: 0.02,
     planted: Planted::Nothing,
+    by_distance: false,
 };
 
 /// The same without anything that is random in a rate: what it gives is the estimand.
@@ -331,7 +334,7 @@ fn speed(guest: &Guest, host: &Host, side: Side, follows: bool) -> f64 {
 /// Adds of a pair of WIDE.
 fn width(guest: &Guest, host: &Host, follows: bool) -> f64 {
     let [first, second] = shares(guest, host, follows);
-    (first + second) * if host.is_same() { 1.0 / 1.8 } else { 1.0 }
+    (first + second) * if host.is_same() && !guest.by_distance { 1.0 / 1.8 } else { 1.0 }
 }
 
 /// What a look says.
@@ -350,7 +353,8 @@ fn look(guest: &Guest, host: &Host, random: &mut ChaCha8Rng, follows: bool) -> S
             }
         }
         (false, _) if is_wrong => State::SameCore,
-        (false, true) => State::Neighbour,
+        (false, true) if !guest.by_distance => State::Neighbour,
+        (false, true) => State::Clear,
         (false, false) => State::Clear,
     }
 }
