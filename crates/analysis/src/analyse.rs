@@ -10,7 +10,7 @@ use crate::looks::states::looked_at;
 use crate::question::Case;
 use crate::setting::Setting;
 use crate::{
-    Analysis, changed_with, choices, commands, cpus, drift, looks, queries, questions, round_trips,
+    Analysis, changed_with, choices, commands, cpus, drift, load, looks, queries, questions, round_trips,
     scaling_law, warmups, worklist,
 };
 use threadwise_machine::Topology;
@@ -54,10 +54,13 @@ pub fn analyse_probed(
     let treatments = treatments::summaries(&setting, &observed);
     let mut answers = Answers::default();
     answers.put("changed_with", changed_with::changed_with(&setting, &observed, &treatments, &estimates));
+    answers.put("load", load::load(&setting, &observed, runs));
     answers.put("drift", Some(drift::drifts(&setting, &observed, runs)));
     answers.put("warmups", Some(warmups::warmups(study, runs)));
     answers.put("round_trips", round_trips::client_steps(&setting, &observed));
     answers.put("parallel_workers", scans::parallel(&setting, &observed, runs));
+    // At a rate throughput is what arrives: nothing is chosen by it.
+    let is_closed = !study.is_at_a_rate();
     let mut analysis = Analysis {
         answers,
         queries: queries::queries(&setting, &observed, runs, whole),
@@ -67,12 +70,12 @@ pub fn analyse_probed(
         blocks: observed.usable_blocks(),
         excluded_blocks: observed.left_out.clone(),
         covariates,
-        choices: choices::of_rates(&setting, &observed),
+        choices: if is_closed { choices::of_rates(&setting, &observed) } else { Vec::new() },
         cpus: cpus::cpus(&setting, &observed, runs),
         simulated: study.is_simulated(),
         commands: None,
         worklist: None,
-        scaling_laws: scaling_law::of_sweeps(&setting, &observed, runs),
+        scaling_laws: if is_closed { scaling_law::of_sweeps(&setting, &observed, runs) } else { Vec::new() },
         diagnostics: questions::ask(&Case { setting, observed: &observed, runs, slices: &slices }),
         looks: looks::prevalence::looks(&setting, &slices),
         effects: Vec::new(),

@@ -5,12 +5,14 @@ use crate::choices::Choice;
 use crate::commands::Commands;
 use crate::cpus::Cpus;
 use crate::diagnostics::Found;
+use crate::estimate::{LATENCY_MEAN, THROUGHPUT};
+use crate::load::Load;
 use crate::looks::Looks;
 use crate::looks::claim::Effects;
 use crate::queries::Queries;
 use crate::scaling_law::SeriesLaw;
 use crate::worklist::Worklist;
-use crate::{Covariates, Estimate, NoiseFloor, TreatmentSummary, estimate};
+use crate::{Covariates, Estimate, NoiseFloor, TreatmentSummary};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::any::Any;
@@ -64,10 +66,11 @@ pub struct Analysis {
 }
 
 impl Analysis {
-    /// Metric of the study's question: throughput; for a command elapsed time, or the metric that its study names.
+    /// Metric of the study's question: throughput, or at a rate mean latency; for a command elapsed time, or the metric that its study names.
     pub fn headline(&self) -> &str {
         let headline = self.commands.as_ref().and_then(|commands| commands.headline());
-        headline.map_or(estimate::THROUGHPUT, |headline| &headline.metric)
+        let sessions = if self.get::<Load>().is_some() { LATENCY_MEAN } else { THROUGHPUT };
+        headline.map_or(sessions, |headline| &headline.metric)
     }
 
     /// The answer to a diagnostic; `None` if it does not apply to the study.

@@ -151,6 +151,10 @@ pub(crate) fn changed_with(
     estimates: &[Estimate],
 ) -> Option<ChangedWith> {
     let study = setting.study;
+    // At a rate throughput is what arrives.
+    if study.is_at_a_rate() {
+        return None;
+    }
     let known = quantities::all(treatments.iter().map(|summary| &summary.activity));
     let pairs = study.comparisons.iter().filter_map(|comparison| {
         let is_its = |one: &&Estimate| one.metric == THROUGHPUT && one.name == comparison.name;

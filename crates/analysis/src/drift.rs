@@ -71,6 +71,10 @@ impl Drift {
 /// alpha of the studies without a change report one.
 pub(crate) fn drifts(setting: &Setting<'_>, observed: &Observed, runs: &[Run]) -> Vec<Drift> {
     let study = setting.study;
+    // At a rate throughput is what arrives.
+    if study.is_at_a_rate() {
+        return Vec::new();
+    }
     let alpha = setting.alpha / observed.groups.len().max(1) as f64;
     let mut reference = Reference::default();
     let of_group = |group: &String| {

@@ -28,6 +28,7 @@ mod groups;
 pub mod hardware;
 pub mod kind;
 pub mod kinds;
+pub mod load;
 pub mod long_windows;
 pub mod looks;
 pub mod neighbours;

@@ -54,8 +54,8 @@ pub enum Chart {
     Sharing,
     /// Bars around 1, query by query.
     Bars(BarChart),
-    /// Speed or throughput over DOP.
-    Dops(DopChart),
+    /// A quantity over another one, such as speed over DOP or latency over rate.
+    Lines(LineChart),
     /// Steps of DOP.
     Steps(StepChart),
     /// Throughput over DOP and streams.
@@ -414,28 +414,34 @@ pub struct Panel {
 /// A bar: query, speed, low, high, whether it is an effect, whether its plan differs, noise floor as a ratio above 1.
 pub type Bar = (u8, f64, Option<f64>, Option<f64>, u8, u8, Option<f64>);
 
-/// Speed over DOP.
-#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
-pub struct DopChart {
+/// A quantity over another one, whose axis is logarithmic.
+#[derive(Debug, Clone, PartialEq, Default, JsonSchema, Serialize)]
+pub struct LineChart {
     /// Group name.
     pub group: String,
+    /// Title of the horizontal axis: `DOP`.
+    pub over: &'static str,
     /// Title of the vertical axis.
     pub unit: &'static str,
-    /// One per placement and number of streams.
-    pub lines: Vec<DopLine>,
+    /// Whether the vertical axis is logarithmic, too.
+    pub is_log: bool,
+    /// A bound to draw, on the vertical axis.
+    pub bound: Option<f64>,
+    /// One per placement, and number of streams or sessions if they differ.
+    pub lines: Vec<Line>,
 }
 
-/// A line over DOP.
+/// A line.
 #[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
-pub struct DopLine {
-    /// Placement, and streams if they differ.
+pub struct Line {
+    /// Its name.
     pub name: String,
-    /// By DOP.
-    pub points: Vec<DopPoint>,
+    /// By their place on the horizontal axis.
+    pub points: Vec<LinePoint>,
 }
 
-/// A point: DOP, value, low, high, treatment.
-pub type DopPoint = (u32, f64, Option<f64>, Option<f64>, String);
+/// A point: place, value, low, high, treatment.
+pub type LinePoint = (f64, f64, Option<f64>, Option<f64>, String);
 
 /// Steps of DOP: rows are steps, columns are queries.
 #[derive(Debug, Clone, PartialEq, Default, JsonSchema, Serialize)]

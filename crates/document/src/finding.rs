@@ -59,6 +59,12 @@ pub enum FindingKind {
     SmtYield,
     /// The machine with one busy thread of every core and with both.
     Capacity,
+    /// Latencies at rates.
+    Load,
+    /// Which rate, or which treatment at a rate, keeps a bound for latency.
+    LoadBound,
+    /// Rates that are too high.
+    Overload,
     /// Elapsed time of fixed work, or of a command that has another headline.
     Elapsed,
     /// What sessions waited for.

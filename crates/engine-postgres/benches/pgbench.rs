@@ -226,6 +226,7 @@ impl Bench<'_> {
             start_ns,
             end_ns: start_ns + self.window().as_nanos() as u64,
             piece_ns: None,
+            arrivals: None,
         };
         for member in crew {
             member.windows.send(window)?;

@@ -8,7 +8,7 @@ use rand_chacha::rand_core::{Rng, SeedableRng};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use threadwise_engine::clock::sleep_until_ns;
-use threadwise_engine::worker::{StepResult, closed_loop, fixed_work};
+use threadwise_engine::worker::{StepResult, fixed_work, step_loop};
 use threadwise_engine::workloads::insert::{CHECK_MODULUS, Insert, Key, RandomKeys, first_key, key_check};
 use threadwise_engine::workloads::options::Loop;
 use threadwise_engine::{EngineError, LoadRequest, Loaded, Session, SessionRequest, Window};
@@ -273,7 +273,7 @@ impl<D: Driver> RowsSession<D> {
             };
             let slice = match spec.rows_per_session {
                 Some(wanted) => fixed_work(window, wanted, step, || Ok([]))?,
-                None => closed_loop(window, step, || Ok([]))?,
+                None => step_loop(window, step, || Ok([]))?,
             };
             Ok(ClientLoop { slice, calls, round_trips: calls })
         })?;

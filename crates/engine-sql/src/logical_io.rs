@@ -4,7 +4,7 @@ use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use threadwise_engine::worker::{StepResult, closed_loop};
+use threadwise_engine::worker::{StepResult, step_loop};
 use threadwise_engine::workloads::logical_io::{LogicalIo, Step, Steps, range_sum};
 use threadwise_engine::workloads::options::Loop;
 use threadwise_engine::{EngineError, LoadRequest, Loaded, Session, SessionRequest, Window};
@@ -153,7 +153,7 @@ impl<D: Driver> BlocksSession<D> {
                 }
                 Ok(StepResult { rows: count, checked: 1, wrong: 0, think_ns })
             };
-            let slice = closed_loop(window, step, || Ok([]))?;
+            let slice = step_loop(window, step, || Ok([]))?;
             Ok(ClientLoop { slice, calls, round_trips })
         })?;
         around(&mut common.connection, after)?;

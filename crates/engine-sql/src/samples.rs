@@ -76,7 +76,13 @@ mod tests {
 
     fn window(length_ms: u64) -> Window {
         let start_ns = monotonic_ns();
-        Window { sequence: 0, start_ns, end_ns: start_ns + length_ms * 1_000_000, piece_ns: None }
+        Window {
+            sequence: 0,
+            start_ns,
+            end_ns: start_ns + length_ms * 1_000_000,
+            piece_ns: None,
+            arrivals: None,
+        }
     }
 
     #[test]

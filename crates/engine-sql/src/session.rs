@@ -175,7 +175,13 @@ pub(crate) fn not_prepared(dialect: &Dialect) -> EngineError {
 pub(crate) fn compile(dialect: &Dialect) -> Option<Window> {
     let start_ns = monotonic_ns();
     let compile_ns = dialect.compile_ns;
-    let window = Window { sequence: 0, start_ns, end_ns: start_ns + compile_ns, piece_ns: Some(compile_ns) };
+    let window = Window {
+        sequence: 0,
+        start_ns,
+        end_ns: start_ns + compile_ns,
+        piece_ns: Some(compile_ns),
+        arrivals: None,
+    };
     (compile_ns > 0).then_some(window)
 }
 

@@ -2,7 +2,7 @@
 //!
 //! A session has the settings of the user's own clients. Nothing is made in the server, so nothing has to be dropped.
 
-use threadwise_engine::worker::{StepResult, closed_loop};
+use threadwise_engine::worker::{StepResult, step_loop};
 use threadwise_engine::workloads::options::refuse;
 use threadwise_engine::workloads::transaction::{Draws, Transaction};
 use threadwise_engine::{EngineError, LoadRequest, Loaded, Session, SessionRequest, Window};
@@ -154,7 +154,7 @@ impl<D: Driver> Session for TransactionSession<D> {
                 calls += 1;
                 Ok(StepResult { rows: 1, ..StepResult::default() })
             };
-            let slice = closed_loop(window, step, || Ok([]))?;
+            let slice = step_loop(window, step, || Ok([]))?;
             // Each statement, and those that begin and end the transaction.
             let round_trips = calls * (prepared.statements.len() as u64 + 2);
             Ok(ClientLoop { slice, calls, round_trips })

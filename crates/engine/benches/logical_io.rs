@@ -99,7 +99,8 @@ struct Rates {
 /// Logical reads per second as a study counts them.
 fn closed_slice(session: &mut SqliteSession) -> Result<Rates, Box<dyn Error>> {
     let start_ns = clock::monotonic_ns() + REWARM_NS;
-    let window = Window { sequence: 0, start_ns, end_ns: start_ns + SLICE_NS, piece_ns: None };
+    let window =
+        Window { sequence: 0, start_ns, end_ns: start_ns + SLICE_NS, piece_ns: None, arrivals: None };
     let slice = session.slice(&window)?;
     let reads = slice.counters.get("logical_reads").copied().unwrap_or(0) as f64;
     Ok(Rates { per_s: reads * 1e9 / SLICE_NS as f64, per_cpu_s: reads * 1e9 / slice.cpu_ns.max(1) as f64 })

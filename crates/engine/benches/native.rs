@@ -171,9 +171,10 @@ impl Arm {
 
     fn slice(&self) -> Result<Seen, Box<dyn Error>> {
         let start_ns = clock::monotonic_ns() + REWARM_NS;
-        let window = Window { sequence: 0, start_ns, end_ns: start_ns + SLICE_NS, piece_ns: None };
+        let window =
+            Window { sequence: 0, start_ns, end_ns: start_ns + SLICE_NS, piece_ns: None, arrivals: None };
         for orders in &self.orders {
-            orders.send(window)?;
+            orders.send(window.clone())?;
         }
         let mut slices: Vec<SessionSlice> =
             self.orders.iter().map(|_| self.handed.recv()).collect::<Result<Result<_, _>, _>>()??;

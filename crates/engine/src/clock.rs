@@ -6,6 +6,7 @@
 #![allow(unsafe_code)]
 
 use std::fs::File;
+use std::num::NonZeroU64;
 use std::os::unix::fs::FileExt;
 
 const NS_PER_S: u64 = 1_000_000_000;
@@ -73,6 +74,30 @@ pub fn sleep_until_ns(deadline_ns: u64) {
         if result != libc::EINTR {
             return;
         }
+    }
+}
+
+/// The calling thread's sleeps end as soon as the kernel can, until this is dropped: by default its timers may be late by
+/// 50 µs, so that it can wake several threads at once (`PR_SET_TIMERSLACK` in prctl(2)).
+#[derive(Debug)]
+pub struct ExactSleeps {
+    /// The slack before, in nanoseconds.
+    before_ns: Option<NonZeroU64>,
+}
+
+impl ExactSleeps {
+    /// Begins; where the kernel refuses, sleeps end as before.
+    pub fn begin() -> Self {
+        let before_ns = rustix::thread::current_timer_slack().ok().and_then(NonZeroU64::new);
+        let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
+        Self { before_ns }
+    }
+}
+
+impl Drop for ExactSleeps {
+    fn drop(&mut self) {
+        // Without a value the kernel sets its default.
+        let _ = rustix::thread::set_current_timer_slack(self.before_ns);
     }
 }
 

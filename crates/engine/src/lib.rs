@@ -21,9 +21,11 @@ pub use known_by::{Address, KnownBy};
 pub use point::{DELAYED_DURABILITY, DURABLE_COMMITS, Point, Trial};
 use server_cpus::ServerCpus;
 use std::path::PathBuf;
+use std::sync::Arc;
 use threadwise_machine::CpuSet;
 use threadwise_study::engine::Properties;
 use threadwise_study::{Counters, Note, Options, SessionSlice, Workload};
+use worker::arrivals::Arrivals;
 
 /// Why an engine could not do something.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -143,7 +145,7 @@ pub struct SessionRequest {
 }
 
 /// The window of a slice, on CLOCK_MONOTONIC, common to all sessions of the worker.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct Window {
     /// Number of the slice in the study (virtual time of the simulated engine).
     pub sequence: u64,
@@ -154,6 +156,8 @@ pub struct Window {
     /// Length, in nanoseconds, of the pieces of the window whose rows are counted separately to measure a warm-up.
     /// Sessions that cannot count them give none ([`SessionSlice::rows_by_piece`]).
     pub piece_ns: Option<u64>,
+    /// When requests are due; `None` if each session sends its next one when the last is done.
+    pub arrivals: Option<Arc<Arrivals>>,
 }
 
 /// Parameters of an engine's start for one treatment, before its sessions are opened.
@@ -392,7 +396,7 @@ pub trait Session {
     fn warm(&mut self) -> Result<(), EngineError>;
 
     /// Works until the window's end and reports what was done inside the window. Stepping engines
-    /// call [`worker::closed_loop`]. A workload with a fixed amount of work starts at
+    /// call [`worker::step_loop`]. A workload with a fixed amount of work starts at
     /// `window.start_ns`, sets [`SessionSlice::finished_ns`], and fails if the window ends first.
     ///
     /// # Errors

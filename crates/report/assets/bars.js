@@ -106,8 +106,8 @@ globalThis.queryCharts = tools => {
 
   const LINE_SHAPES = ["circle", "triangle", "square", "diamond", "star", "wye", "cross"];
 
-  function dops(box, index, width) {
-    const { lines, unit } = data.dops[index];
+  function lines(box, index, width) {
+    const { lines, unit, over, is_log: isLog, bound } = data.lines[index];
     const hourly = unit === "queries per hour" || unit.endsWith(" in ms");
     // A line a query: those with a mark have a colour and a name, the others are there to be pointed at.
     const many = lines.length > 8;
@@ -118,9 +118,10 @@ globalThis.queryCharts = tools => {
     const points = lines.flatMap((line, i) => line.points.map(([dop, mean, low, high, treatment]) => ({ i, dop, mean, low, high, treatment, name: line.name })));
     const xs = [...new Set(points.map(p => p.dop))].sort(d3.ascending);
     const marks = [
-      Plot.axisX(xs, { text: d => String(d), label: "DOP", labelAnchor: "center", labelArrow: "none" }),
-      Plot.ruleY([hourly ? 0 : 1], { stroke: "var(--muted)" }),
+      Plot.axisX(xs, { text: d => short(d), label: over, labelAnchor: "center", labelArrow: "none" }),
     ];
+    if (!isLog) marks.push(Plot.ruleY([hourly ? 0 : 1], { stroke: "var(--muted)" }));
+    if (bound !== null) marks.push(Plot.ruleY([bound], { stroke: "var(--ink)", strokeDasharray: "5 4" }));
     const shapes = place.map((at, i) => marked[i] ? LINE_SHAPES[(at + Math.floor(at / 8)) % LINE_SHAPES.length] : "circle");
     lines.forEach((_, i) => {
       const own = points.filter(p => p.i === i);
@@ -134,7 +135,7 @@ globalThis.queryCharts = tools => {
         Plot.dot(own, { x: "dop", y: "mean", dx, fill: color, symbol: shapes[i], r: marked[i] ? 4 : 2 }),
       );
     });
-    marks.push(tip(points, { x: "dop", y: "mean" }, p => `${p.treatment}\n${p.name}, DOP ${p.dop}\n${words(p.mean)}${range(p.low, p.high, hourly ? short : two)}`));
+    marks.push(tip(points, { x: "dop", y: "mean" }, p => `${p.treatment}\n${p.name}, ${over} ${short(p.dop)}\n${words(p.mean)}${range(p.low, p.high, hourly ? short : two)}`));
     const list = element("ul", "legend");
     lines.forEach((line, i) => {
       if (!marked[i]) return;
@@ -147,7 +148,7 @@ globalThis.queryCharts = tools => {
     return [list, Plot.plot(base(box, width, {
       height: Math.min(340, Math.max(250, width * 0.5)), marginLeft: 54, marginRight: 24, marginBottom: 40,
       x: { type: "log", base: 2, domain: [xs[0] / 1.15, xs.at(-1) * 1.15], axis: null },
-      y: { label: unit, grid: true, zero: true, labelArrow: "none", ticks: 6, tickFormat: d => (hourly ? short(d) : `${d}x`) },
+      y: { ...(isLog ? { type: "log" } : { zero: true }), label: unit, grid: true, labelArrow: "none", ticks: 6, tickFormat: d => (hourly ? short(d) : `${d}x`) },
       marks,
     }))];
   }
@@ -243,5 +244,5 @@ globalThis.queryCharts = tools => {
   });
   addEventListener("afterprint", () => { for (const fold of opened) fold.open = false; });
 
-  return { bars, dops, steps, heats, cores: coreSeconds };
+  return { bars, lines, steps, heats, cores: coreSeconds };
 };

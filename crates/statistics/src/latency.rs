@@ -105,6 +105,13 @@ impl MergedLatency {
         Ok(())
     }
 
+    /// The highest latency of each bucket that has steps, in nanoseconds, with their number; ascending.
+    pub fn buckets(&self) -> Vec<(u64, u64)> {
+        let Some(layout) = self.layout else { return Vec::new() };
+        let counted = self.touched.clone().filter(|bucket| self.counts[*bucket] > 0);
+        counted.map(|bucket| (layout.highest_in(bucket), self.counts[bucket])).collect()
+    }
+
     /// Share of the steps in buckets that end above a latency, in nanoseconds; `None` without steps.
     pub fn share_above(&self, latency_ns: u64) -> Option<f64> {
         let layout = self.layout.filter(|_| self.total > 0)?;

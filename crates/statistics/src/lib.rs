@@ -6,6 +6,7 @@
 pub mod association;
 pub mod average;
 pub mod change_points;
+pub mod clustered;
 pub mod correlation;
 pub mod false_discovery;
 pub mod holm;
@@ -24,6 +25,7 @@ pub mod welch;
 
 pub use association::{Association, Tail, association, blocks_needed};
 pub use average::{arithmetic, geometric, mean, mean_of_known, median, per};
+pub use clustered::{ClusterShare, Clusters};
 pub use false_discovery::{Discoveries, discoveries};
 pub use holm::{HolmStep, holm};
 pub use jackknife::LeftOut;

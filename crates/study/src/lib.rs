@@ -4,6 +4,7 @@
 //! treatment, block. Others: docs/GLOSSARY.md.
 
 pub mod arm;
+pub mod arrivals;
 pub mod asked;
 pub mod boot;
 pub mod command;

@@ -9,14 +9,13 @@ use crate::commands::headroom::args::HeadroomArgs;
 use crate::commands::probe::spins::SpinsArgs;
 use crate::commands::questions::{AbArgs, BindArgs, MaxdopArgs, PoolArgs};
 use crate::commands::reload::{ReloadArgs, ReloadWatchdogArgs};
-use crate::commands::run::{CommandArgs, MeasureArgs, SliceArgs, TransactionArgs};
+use crate::commands::run::{CommandArgs, MeasureArgs, RateArgs, SliceArgs, TransactionArgs};
 use crate::commands::smt::{SmtArgs, SmtWatchdogArgs};
 use crate::commands::worklist::{WorklistRunArgs, WorklistSqliteArgs};
 use crate::prices::PriceArgs;
 use clap::{Arg, ArgAction, ArgGroup, Args, Parser, Subcommand, ValueEnum};
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use threadwise_analysis::asked::Asked;
 use threadwise_machine::placement::Service;
 use threadwise_machine::{CpuSet, Memory};
 
@@ -213,7 +212,7 @@ pub enum Command {
 }
 
 /// Arguments of `run`.
-#[derive(Debug, Args, Default)]
+#[derive(Debug, Clone, Args, Default)]
 #[command(after_help = "\
 Examples:
   threadwise run                                     this machine, embedded SQLite, about 70 s
@@ -292,6 +291,9 @@ pub struct RunArgs {
         help_heading = "What is measured"
     )]
     pub sweep: Option<Vec<String>>,
+    /// Requests that arrive at a rate.
+    #[command(flatten)]
+    pub rates: RateArgs,
     /// Numbers of streams of queries: another name for --sessions
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = crate::input::count, conflicts_with = "sessions", hide_short_help = true, help_heading = "What is measured")]
     pub streams: Option<Vec<u32>>,
@@ -402,9 +404,6 @@ pub struct RunArgs {
     /// Prices.
     #[command(flatten)]
     pub prices: PriceArgs,
-    /// Latency bound of its report.
-    #[arg(skip)]
-    pub asked: Asked,
     /// Settings of two versions (`ab`).
     #[arg(skip)]
     pub versions: Option<[Vec<(String, String)>; 2]>,

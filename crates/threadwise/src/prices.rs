@@ -4,7 +4,7 @@ use clap::{Args, ValueEnum};
 use threadwise_analysis::asked::{LicencePer, Prices};
 
 /// Prices: the report then says what a unit of work costs with one thread of every core and with both.
-#[derive(Debug, Args, Default)]
+#[derive(Debug, Clone, Args, Default)]
 pub struct PriceArgs {
     /// Price of the machine per hour, in any currency
     #[arg(long, value_name = "PRICE", value_parser = crate::input::price, help_heading = "Prices")]

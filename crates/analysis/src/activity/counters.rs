@@ -9,6 +9,7 @@ use crate::setting::Setting;
 use std::collections::BTreeSet;
 use threadwise_statistics::per;
 use threadwise_study::Workload;
+use threadwise_study::arrivals::OF_ARRIVALS;
 use threadwise_study::command::PEAK_RSS_BYTES;
 use threadwise_study::observation::ROWS_FIRST_HALF;
 use threadwise_study::parallel;
@@ -24,6 +25,7 @@ pub(super) fn counters(runs: &[&Sums], setting: &Setting<'_>, of_server: &Names)
         is_wait(name)
             || of_server.has(name)
             || name == ROWS_FIRST_HALF
+            || OF_ARRIVALS.contains(&name)
             || name.starts_with(parallel::PREFIX)
             || [CLIENT_CPU, locks::SPINS, locks::SPIN_NS, locks::COUNTED_NS, "logical_reads"].contains(&name)
             // A run of cached reads with more than a few of them is refused.

@@ -20,7 +20,8 @@ pub(crate) const FIRST_BLOCK: Question = Question {
 };
 
 fn ask(case: &Case<'_>) -> Option<Found> {
-    let compared = case.study().comparisons.iter();
+    // At a rate throughput is what arrives.
+    let compared = case.study().comparisons.iter().filter(|_| !case.study().is_at_a_rate());
     let compared: Vec<_> = compared.filter_map(|one| Some((one, Sides::of(case.study(), one)?))).collect();
     let series = |sides: &Sides| -> Vec<f64> {
         let of_block = |block: &ObservedBlock| {

@@ -34,7 +34,7 @@ const NO_BLOCK: &str = "no block has both";
 /// Above 1 second halves are faster, relative to the baseline.
 fn ask(case: &Case<'_>) -> Option<Found> {
     let (study, observed) = (case.study(), case.observed);
-    if !study.workload.is_sliced() {
+    if !study.workload.is_sliced() || study.is_at_a_rate() {
         return None;
     }
     let groups = if study.quota.is_some() { Vec::new() } else { study.groups() };

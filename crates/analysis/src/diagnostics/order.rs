@@ -40,7 +40,7 @@ const LEAST_SHIFT: f64 = 0.001;
 /// whole commands or lists, which have no slices.
 fn ask(case: &Case<'_>) -> Option<Found> {
     let study = case.study();
-    if study.runs_whole() {
+    if study.runs_whole() || study.is_at_a_rate() {
         return None;
     }
     let blocks = case.observed.blocks.iter().map(|block| in_order(case.observed, block, case.runs));

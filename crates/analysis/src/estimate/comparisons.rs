@@ -7,13 +7,14 @@ use super::digest::{Digest, Latency};
 use super::member::{Family, Member, Series, Source, floor_of};
 use super::observed::Observed;
 use super::sides::Sides;
-use super::types::THROUGHPUT;
+use super::types::{LATENCY_MEAN, THROUGHPUT};
 use super::work::Work;
 use crate::{Direction, Estimate, NoiseFloor};
 use threadwise_statistics::{MeanEstimate, correlation};
 use threadwise_study::{Comparison, Study};
 
-/// The metrics compared. Throughput is first: its comparisons are the study's question.
+/// The metrics compared. The first one's comparisons are the study's question: throughput, or at a rate, where that is
+/// what arrives, mean latency.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Metric {
     RowsPerS,
@@ -22,6 +23,7 @@ enum Metric {
     LatencyP50,
     LatencyP99,
     LatencyP99OfSlices,
+    LatencyMean,
 }
 
 const METRICS: [Metric; 6] = [
@@ -33,6 +35,17 @@ const METRICS: [Metric; 6] = [
     Metric::LatencyP99OfSlices,
 ];
 
+/// Those of studies at a rate.
+const AT_A_RATE: [Metric; 4] =
+    [Metric::LatencyMean, Metric::CpuNsPerRow, Metric::LatencyP50, Metric::LatencyP99];
+
+/// Metrics of both kinds of studies.
+const ALL: usize = METRICS.len() + 1;
+
+fn metrics(study: &Study) -> &'static [Metric] {
+    if study.is_at_a_rate() { &AT_A_RATE } else { &METRICS }
+}
+
 impl Metric {
     fn name(self) -> &'static str {
         match self {
@@ -42,6 +55,7 @@ impl Metric {
             Self::LatencyP50 => "latency_ns_p50",
             Self::LatencyP99 => "latency_ns_p99",
             Self::LatencyP99OfSlices => "latency_ns_p99_of_slices",
+            Self::LatencyMean => LATENCY_MEAN,
         }
     }
 
@@ -54,7 +68,9 @@ impl Metric {
 
     fn source(self) -> Source {
         match self {
-            Self::LatencyP50 | Self::LatencyP99 | Self::LatencyP99OfSlices => Source::Percentiles,
+            Self::LatencyP50 | Self::LatencyP99 | Self::LatencyP99OfSlices | Self::LatencyMean => {
+                Source::Percentiles
+            }
             _ => Source::Rounds,
         }
     }
@@ -84,7 +100,7 @@ pub fn block_difference(
 }
 
 /// d of A′/A by block: for each group (first index) and metric (second).
-pub struct Twins(Vec<[Option<Series>; METRICS.len()]>);
+pub struct Twins(Vec<[Option<Series>; ALL]>);
 
 impl Twins {
     /// All groups' series of a metric.
@@ -97,7 +113,12 @@ impl Twins {
 pub fn twins(study: &Study, observed: &Observed) -> Twins {
     let of_group = |group: &String| {
         let sides = Sides::twins(study, group);
-        METRICS.map(|metric| series(study, observed, metric, sides.as_ref()?))
+        let mut found: [Option<Series>; ALL] = Default::default();
+        for metric in metrics(study) {
+            found[*metric as usize] =
+                sides.as_ref().and_then(|sides| series(study, observed, *metric, sides));
+        }
+        found
     };
     Twins(observed.groups.iter().map(of_group).collect())
 }
@@ -112,7 +133,7 @@ pub fn estimates(
 ) -> (Vec<Estimate>, Vec<NoiseFloor>) {
     let twins = twins(study, observed);
     let (mut all, mut floors) = (Vec::new(), Vec::new());
-    for metric in METRICS {
+    for &metric in metrics(study) {
         let compared: Vec<(&Comparison, usize, Series)> = study
             .comparisons
             .iter()
@@ -130,12 +151,17 @@ pub fn estimates(
             let series = twins.0[group][metric as usize].as_ref()?;
             MeanEstimate::correlated(&series.d, correlation)
         };
-        if metric == Metric::RowsPerS {
+        if metric == metrics(study)[0] {
             let groups = study.groups().into_iter().enumerate();
             let margin = study.design.margin;
             floors = groups
                 .filter_map(|(group, name)| {
                     Some(NoiseFloor::new(name, metric.name(), &a_a(group)?, (margin, alpha)))
+                })
+                .map(|floor| match metric {
+                    // Latencies of a queue vary by more than any margin; that alone is no alarm.
+                    Metric::LatencyMean => floor.unless_wide(),
+                    _ => floor,
                 })
                 .collect();
         }
@@ -191,6 +217,12 @@ fn difference(metric: Metric, treatment: &Digest, baselines: &[&Digest]) -> Opti
     match metric {
         Metric::RowsPerS | Metric::RowsPerSPerSession => of_sums(Work::rows_per_s),
         Metric::CpuNsPerRow => of_sums(Work::cpu_ns_per_row),
+        Metric::LatencyMean => {
+            let below: Option<Vec<f64>> =
+                baselines.iter().map(|run| run.mean_latency_ns.map(f64::ln)).collect();
+            let below = below?;
+            Some(treatment.mean_latency_ns?.ln() - below.iter().sum::<f64>() / below.len() as f64)
+        }
         Metric::LatencyP50 | Metric::LatencyP99 | Metric::LatencyP99OfSlices => {
             let below: Option<Vec<f64>> = baselines.iter().map(|run| log_percentile(run, metric)).collect();
             let below = below?;

@@ -5,8 +5,10 @@ use super::readings::Telemetry;
 use super::work::Halves;
 use super::work::Work;
 use crate::activity::sums::Sums;
+use crate::load;
 use threadwise_machine::{CpuSet, Topology};
 use threadwise_statistics::{MergedLatency, mean};
+use threadwise_study::arrivals::DUE;
 use threadwise_study::{Run, RunStatus, Slice};
 
 /// A run in which a larger share of rounds had no row is invalid (`no-work`).
@@ -40,6 +42,8 @@ pub struct Digest {
     pub halves: Option<Halves>,
     /// Step latencies of all its slices and sessions.
     pub latency: Latency,
+    /// Mean latency of its requests, of a run at a rate that is not too high.
+    pub mean_latency_ns: Option<f64>,
     /// Sums over its slices.
     pub totals: Totals,
     /// Results of its readings.
@@ -180,6 +184,7 @@ impl Digest {
             rounds: Vec::new(),
             halves: None,
             latency: Latency::TooFew,
+            mean_latency_ns: None,
             totals: Totals { wait_ns: Some(0.0), ..Totals::default() },
             telemetry: Telemetry::default(),
             amounts: Amounts::default(),
@@ -206,6 +211,7 @@ impl Digest {
             }
             slices_p99_ns.push(digest.add_latency(slice, merged, &mut of_slice));
         }
+        digest.mean_latency_ns = load::mean_latency_ns(run, merged);
         if digest.latency == Latency::TooFew {
             digest.latency = known(merged, &slices_p99_ns).unwrap_or(Latency::TooFew);
         }
@@ -326,7 +332,9 @@ impl Totals {
 fn model_times(slice: &Slice) -> CpuTotals {
     let total_ns = slice.window_ns as f64 * slice.sessions.len() as f64;
     let busy_ns = (slice.cpu_ns() as f64).min(total_ns);
-    CpuTotals { busy_ns, steal_ns: total_ns - busy_ns, total_ns }
+    // Sessions that wait for requests are idle.
+    let steal_ns = if slice.counters.contains_key(DUE) { 0.0 } else { total_ns - busy_ns };
+    CpuTotals { busy_ns, steal_ns, total_ns }
 }
 
 fn state(run: &Run) -> State {

@@ -42,7 +42,7 @@ pub use power::Power;
 pub(crate) use power::blocks_needed as blocks_for;
 pub use sides::Sides;
 pub use types::{
-    Adjusted, Alarm, BlockCovariates, Covariates, Estimate, NoiseFloor, ROWS_PER_JOULE, THROUGHPUT,
-    TreatmentSummary, Unflagged,
+    Adjusted, Alarm, BlockCovariates, Covariates, Estimate, LATENCY_MEAN, NoiseFloor, ROWS_PER_JOULE,
+    THROUGHPUT, TreatmentSummary, Unflagged,
 };
 pub use work::{Halves, Work};

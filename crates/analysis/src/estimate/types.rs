@@ -10,6 +10,9 @@ use threadwise_study::ComparisonKind;
 /// Name of the metric of throughput comparisons.
 pub const THROUGHPUT: &str = "rows_per_s";
 
+/// Name of the metric of comparisons at a rate: mean latency of a block's requests.
+pub const LATENCY_MEAN: &str = "latency_ns_mean";
+
 /// Name of the metric of work per energy: throughput over the power of all packages.
 pub const ROWS_PER_JOULE: &str = "rows_per_joule";
 
@@ -153,6 +156,12 @@ pub enum Alarm {
 const ALARM_P: f64 = 0.005;
 
 impl NoiseFloor {
+    /// The same, without the alarm that it is wide.
+    #[must_use]
+    pub fn unless_wide(self) -> Self {
+        Self { alarm: self.alarm.filter(|alarm| *alarm != Alarm::Wide), ..self }
+    }
+
     /// From the mean of d of A′/A over blocks.
     pub fn new(group: &str, metric: &str, a_a: &MeanEstimate, (margin, alpha): (f64, f64)) -> Self {
         let (low, high) = a_a.interval(alpha);

@@ -3,6 +3,7 @@
 
 pub mod command;
 pub mod indexes;
+pub mod load;
 pub mod queries;
 pub mod rate;
 pub mod scans;
@@ -13,6 +14,9 @@ use threadwise_study::{Study, Workload};
 
 /// The kind of a study: rates, if its workload has none of its own.
 pub fn of(study: &Study) -> &'static dyn Kind {
+    if study.is_at_a_rate() {
+        return &load::Loads;
+    }
     match study.workload {
         Workload::WorkList => &worklist::Worklists,
         Workload::Command => &command::Commands,

@@ -7,7 +7,7 @@ use crate::groups::grouped_by;
 use crate::{Facts, Interval};
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
-use threadwise_document::chart::{DopChart, DopLine, DopPoint};
+use threadwise_document::chart::{Line, LineChart, LinePoint};
 use threadwise_document::numbers::{self, counted};
 use threadwise_document::{Block, Cell, Chart, Column, Figure, Prose, Ratio, Says, Shown, Table, prose};
 use threadwise_study::Role;
@@ -108,10 +108,10 @@ impl<'a> Found<'a> {
         let line = |(name, points): (String, Vec<(&TreatmentQueries, u32, Interval)>)| {
             let point = |(one, dop, value): (&TreatmentQueries, u32, Interval)| {
                 let (low, high) = ends(value.low, value.high);
-                (dop, rounded(value.mean), low, high, self.label(&one.treatment))
+                (f64::from(dop), rounded(value.mean), low, high, self.label(&one.treatment))
             };
-            let mut line = DopLine { name, points: points.into_iter().map(point).collect() };
-            line.points.sort_by_key(|point| point.0);
+            let mut line = Line { name, points: points.into_iter().map(point).collect() };
+            line.points.sort_by(|one, other| one.0.total_cmp(&other.0));
             line
         };
         let charts = grouped_by(known, |(one, ..)| self.facts.group_of(&one.treatment));
@@ -119,18 +119,27 @@ impl<'a> Found<'a> {
         let figure = |(group, all): (&str, Vec<(&TreatmentQueries, u32, Interval)>)| {
             let name = |one: &TreatmentQueries| one.placement.clone() + &self.streams_words(one.streams);
             let lines = grouped_by(all, |(one, ..)| name(one)).into_iter().map(line).collect();
-            let chart = DopChart { group: group.to_owned(), unit: words.axis, lines };
+            let chart = LineChart {
+                group: group.to_owned(),
+                over: DOP,
+                unit: words.axis,
+                lines,
+                ..LineChart::default()
+            };
             Block::Figure(Box::new(Figure {
                 wide,
                 title: self.facts.titled(words.title, group),
                 description: words.description.clone(),
                 table: words.table(&chart),
-                chart: Chart::Dops(chart),
+                chart: Chart::Lines(chart),
             }))
         };
         charts.into_iter().map(figure).collect()
     }
 }
+
+/// Title of the axis of degrees of parallelism.
+pub const DOP: &str = "DOP";
 
 /// Words of charts over DOP.
 pub struct OverDop<'a> {
@@ -147,15 +156,15 @@ pub struct OverDop<'a> {
 }
 
 impl OverDop<'_> {
-    fn table(&self, chart: &DopChart) -> Table {
+    fn table(&self, chart: &LineChart) -> Table {
         let points = chart.lines.iter().flat_map(|line| line.points.iter().map(move |point| (line, point)));
-        let row = |(line, (dop, mean, low, high, treatment)): (&DopLine, &DopPoint)| {
+        let row = |(line, (dop, mean, low, high, treatment)): (&Line, &LinePoint)| {
             let [low, high] = [low, high].map(|end| end.unwrap_or(f64::NAN));
             let value = Interval { mean: *mean, low, high, unit: String::new() };
             vec![
                 (Column::text("placement"), Cell::text(&line.name)),
                 (Column::text("treatment"), Cell::text(treatment)),
-                (Column::figure("DOP"), Cell::Count((*dop).into())),
+                (Column::figure(DOP), Cell::Count(*dop as u64)),
                 (Column::figure(self.column), Cell::Interval(value.scaled(self.unit.0, self.unit.1))),
             ]
         };

@@ -6,7 +6,7 @@
 
 use super::executions::{Executions, Pair, Quantity};
 use super::found::{
-    Choice, Found, NamedRatio, PLAN_SIGN, bare, by_query, end, ends, judged, or_none, with_sign,
+    Choice, DOP, Found, NamedRatio, PLAN_SIGN, bare, by_query, end, ends, judged, or_none, with_sign,
 };
 use super::plans::Plans;
 use super::ratios::{Whole, contrasts, members, query_members};
@@ -18,7 +18,7 @@ use crate::words::finding;
 use crate::{Direction, Finding, FindingKind, Ratio};
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
-use threadwise_document::chart::{DopChart, DopLine, StepChart};
+use threadwise_document::chart::{Line, LineChart, StepChart};
 use threadwise_document::numbers::counted;
 use threadwise_document::{Block, Cell, Chart, Figure, Prose, Section, prose};
 use threadwise_study::Role;
@@ -277,11 +277,11 @@ fn curves(found: Found<'_>) -> impl Iterator<Item = Block> {
     });
     ladders.into_iter().filter_map(move |(group, steps)| {
         let lines = found.queries.numbers.iter().filter_map(|query| curve(found, *query, &steps));
-        let lines: Vec<DopLine> = lines.collect();
-        let dops: BTreeSet<u32> = lines.iter().flat_map(|line| &line.points).map(|point| point.0).collect();
+        let lines: Vec<Line> = lines.collect();
+        let dops: BTreeSet<u32> = lines.iter().flat_map(|line| &line.points).map(|point| point.0 as u32).collect();
         let columns: Vec<(String, u32)> = dops.into_iter().map(|dop| (format!("DOP {dop}"), dop)).collect();
         let table = by_query("", &columns, lines.iter().map(|line| (line.name.clone(), line)), |dop, line| {
-            let point = line.points.iter().find(|point| point.0 == *dop);
+            let point = line.points.iter().find(|point| point.0 as u32 == *dop);
             or_none(point.map(|point| Cell::Value { value: point.1, unit: "ratio" }))
         });
         lines.iter().any(|line| line.points.len() > 2).then(|| {
@@ -293,27 +293,33 @@ fn curves(found: Found<'_>) -> impl Iterator<Item = Block> {
                  that gained much."
                     .to_owned(),
                 table,
-                chart: Chart::Dops(DopChart { group, unit: "speed over the lowest DOP", lines }),
+                chart: Chart::Lines(LineChart {
+                    group,
+                    over: DOP,
+                    unit: "speed over the lowest DOP",
+                    lines,
+                    ..LineChart::default()
+                }),
             }))
         })
     })
 }
 
 /// A query's steps multiplied up; `None` if one is missing between others, or has no value.
-fn curve(found: Found<'_>, query: u8, steps: &[&DopStep]) -> Option<DopLine> {
+fn curve(found: Found<'_>, query: u8, steps: &[&DopStep]) -> Option<Line> {
     let mut steps: Vec<&DopStep> = steps.iter().filter(|step| step.query == Some(query)).copied().collect();
     steps.sort_by_key(|step| step.to_dop);
     let first = steps.first()?;
-    let mut points = vec![(first.from_dop, 1.0, None, None, found.label(&first.from))];
+    let mut points = vec![(f64::from(first.from_dop), 1.0, None, None, found.label(&first.from))];
     let mut speed = 1.0;
     for step in &steps {
-        if points.last().is_none_or(|last| last.0 != step.from_dop) {
+        if points.last().is_none_or(|last| last.0 != f64::from(step.from_dop)) {
             return None;
         }
         speed *= step.speed.value;
-        points.push((step.to_dop, end(speed)?, None, None, found.label(&step.to)));
+        points.push((f64::from(step.to_dop), end(speed)?, None, None, found.label(&step.to)));
     }
     let signs = [StepMark::SuperScaling, StepMark::PoorThenGood].into_iter();
     let signs = signs.filter(|sign| steps.iter().any(|step| step.mark == *sign)).map(|sign| mark(sign).2);
-    Some(DopLine { name: query_name(query) + &signs.collect::<String>(), points })
+    Some(Line { name: query_name(query) + &signs.collect::<String>(), points })
 }

@@ -4,7 +4,7 @@
 //! others show the first sentences of their findings and the first rows of their table. One ratio has one interval in
 //! one place: the one adjusted for all comparisons of the study, and the table has it only if the answer does not.
 
-mod rates;
+pub(crate) mod rates;
 pub mod subject;
 mod table;
 mod trust;
@@ -29,7 +29,10 @@ pub(crate) fn screen(
     let answer = answer_fitting(answer(facts, verdict, advice, &trust));
     let table = match trust.level {
         TrustLevel::None => None,
-        _ => rates::table(facts, &answer).or_else(|| table::first(sections, &answer)),
+        _ => rates::table(facts, &answer).or_else(|| match facts.study.is_at_a_rate() {
+            true => table::leading(sections, &answer),
+            false => table::first(sections, &answer),
+        }),
     };
     let set = set(advice, &trust);
     Screen {

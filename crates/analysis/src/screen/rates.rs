@@ -48,7 +48,8 @@ const PACKAGES: Words = Words {
 /// Sentences about two cores, a core's second thread and the levels of locality; empty for studies without such treatments, and
 /// for other kinds.
 pub fn answer(facts: &Facts<'_>) -> Vec<Prose> {
-    if facts.study.is_fixed_work() || facts.study.external.is_some() || !is_one_alone(facts) {
+    let is_other = facts.study.is_fixed_work() || facts.study.is_at_a_rate();
+    if is_other || facts.study.external.is_some() || !is_one_alone(facts) {
         return Vec::new();
     }
     let cores = |group: &str| facts.against_alone(facts.two_cores(group)?, THROUGHPUT);
@@ -241,7 +242,8 @@ fn hidden(facts: &Facts<'_>) -> Option<Prose> {
 
 /// The treatments of one group: rate, ratio to the baseline and latency; `None` for other kinds of studies.
 pub fn table<'a>(facts: &'a Facts<'a>, answer: &[Prose]) -> Option<Table> {
-    if facts.study.is_fixed_work() || facts.study.external.is_some() {
+    let is_other = facts.study.is_fixed_work() || facts.study.is_at_a_rate();
+    if is_other || facts.study.external.is_some() {
         return None;
     }
     if let Some(table) = by_group(facts, answer) {
@@ -310,7 +312,7 @@ fn ratio_text(ratio: &Ratio, given: &str) -> String {
 }
 
 /// Displayed name of a treatment.
-fn named(facts: &Facts<'_>, summary: &TreatmentSummary, group: &str) -> String {
+pub(crate) fn named(facts: &Facts<'_>, summary: &TreatmentSummary, group: &str) -> String {
     let label = || facts.label(&summary.name, group).to_owned();
     let Some((_, treatment)) = facts.study.treatment(&summary.name) else { return summary.name.clone() };
     let mut all = facts.study.treatments.iter();

@@ -5,17 +5,29 @@ use threadwise_document::{Block, Cell, Column, Prose, Row, Section, Shown, Table
 
 /// The first table of a terminal that has ratios, else the first one, without headings of groups.
 pub fn first(sections: &[Section], answer: &[Prose]) -> Option<Table> {
-    let blocks = sections.iter().flat_map(|section| &section.blocks);
-    let tables: Vec<&Table> = blocks
-        .filter_map(|block| match block {
-            Block::Table(table) if table.shown != Shown::Page && !table.is_plain => Some(table),
-            _ => None,
-        })
-        .collect();
+    let tables = tables(sections);
     let has_ratios = |table: &&&Table| {
         table.cells().flatten().any(|cell| matches!(cell, Cell::Ratio(..) | Cell::BareRatio(..)))
     };
     let table = tables.iter().find(has_ratios).or_else(|| tables.first())?;
+    Some(of_screen(table, answer))
+}
+
+/// The first table of a terminal.
+pub fn leading(sections: &[Section], answer: &[Prose]) -> Option<Table> {
+    tables(sections).first().map(|table| of_screen(table, answer))
+}
+
+fn tables(sections: &[Section]) -> Vec<&Table> {
+    let blocks = sections.iter().flat_map(|section| &section.blocks);
+    let of_terminal = blocks.filter_map(|block| match block {
+        Block::Table(table) if table.shown != Shown::Page && !table.is_plain => Some(table),
+        _ => None,
+    });
+    of_terminal.collect()
+}
+
+fn of_screen(table: &Table, answer: &[Prose]) -> Table {
     let given = answer.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
     let columns =
         table.columns.iter().filter(|column| column.shown != Shown::Page).cloned().collect::<Vec<Column>>();
@@ -24,7 +36,7 @@ pub fn first(sections: &[Section], answer: &[Prose]) -> Option<Table> {
         Row::Group(_) => None,
         Row::Cells(cells) => Some(row_of(&places, cells, &given)),
     });
-    Some(Table::new("", columns, rows.collect::<Vec<Vec<Cell>>>()))
+    Table::new("", columns, rows.collect::<Vec<Vec<Cell>>>())
 }
 
 /// A row's cells; of several ratios the first one has its interval.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use threadwise_engine::clock::thread_cpu_ns;
-use threadwise_engine::worker::{StepResult, closed_loop};
+use threadwise_engine::worker::{StepResult, step_loop};
 use threadwise_engine::workloads::transaction::Draws;
 use threadwise_engine::{EngineError, Session, Window};
 use threadwise_engine_sql::Call;
@@ -52,7 +52,7 @@ impl TransactionSession {
             calls += 1;
             Ok(StepResult { rows: 1, ..StepResult::default() })
         };
-        let mut slice = closed_loop(window, step, || Ok([]))?;
+        let mut slice = step_loop(window, step, || Ok([]))?;
         let client_cpu_ns = thread_cpu_ns() - client_ns;
         let used = [before, self.isql.used()];
         Call { client_cpu_ns, ..Call::new(slice.steps, calls, 1, used) }.give_to(&mut slice);

@@ -185,7 +185,7 @@ pub fn session(load: &LoadRequest, session: u32) -> SessionRequest {
 /// A window from a moment in the future on.
 pub fn window(sequence: u64, length_ns: u64) -> Window {
     let start_ns = clock::monotonic_ns() + 2_000_000;
-    Window { sequence, start_ns, end_ns: start_ns + length_ns, piece_ns: None }
+    Window { sequence, start_ns, end_ns: start_ns + length_ns, piece_ns: None, arrivals: None }
 }
 
 /// What came of a slice.

@@ -78,13 +78,13 @@ impl Crew {
     /// The first error of any session, or that of `during`.
     pub(super) fn work(
         &self,
-        window: Window,
+        window: &Window,
         mut queries: Vec<Vec<u8>>,
         during: impl FnOnce() -> Result<(), EngineError>,
     ) -> Result<Vec<SessionSlice>, EngineError> {
         queries.resize(self.members.len(), Vec::new());
         for (member, queries) in self.members.iter().zip(queries) {
-            let order = Order { window, queries };
+            let order = Order { window: window.clone(), queries };
             member.orders.send(order).map_err(|_| thread_lost("take a slice"))?;
         }
         let looked = during();

@@ -1,5 +1,5 @@
 //! A fixed amount of work: from the window's start until a number of rows is done. The counterpart of
-//! `closed_loop`: all steps lie inside, so counters and CPU time are read before the first and after
+//! `step_loop`: all steps lie inside, so counters and CPU time are read before the first and after
 //! the last one.
 
 use threadwise_study::{Counters, SessionSlice};
@@ -85,7 +85,7 @@ mod tests {
     #[test]
     fn exactly_the_rows_are_done_and_counted_from_the_start() {
         let start_ns = clock::monotonic_ns() + 3_000_000;
-        let window = Window { sequence: 0, start_ns, end_ns: u64::MAX, piece_ns: None };
+        let window = Window { sequence: 0, start_ns, end_ns: u64::MAX, piece_ns: None, arrivals: None };
         let done = Cell::new(7);
         let slice = fixed_work(
             &window,
@@ -106,7 +106,7 @@ mod tests {
 
     #[test]
     fn a_window_that_ends_first_is_an_error() {
-        let window = Window { sequence: 0, start_ns: 1, end_ns: 2, piece_ns: None };
+        let window = Window { sequence: 0, start_ns: 1, end_ns: 2, piece_ns: None, arrivals: None };
         let error = fixed_work(&window, 100, || Ok(step_of(4)), || Ok([])).unwrap_err();
         assert!(error.to_string().contains("0 of 100 rows"), "{error}");
     }

@@ -1,4 +1,7 @@
-//! The closed loop: one step after the other until the window's end, counted inside the window.
+//! Steps of a session, counted inside a window: one after the other (a closed loop), or as requests arrive
+//! ([`super::arrivals`]).
+//!
+//! # Closed loop
 //!
 //! A step counts if it *ends* inside (start, end], whatever it did before the start, so that the
 //! rate has no edge effect: in the long run as many steps end inside as belong there. A thread that
@@ -11,6 +14,15 @@
 //! steps, and the bias of counters and CPU time against the window is at most one step per session. The same
 //! holds for switches and run-queue wait, where a descheduling in the last step counts whole.
 //!
+//! # Arrivals
+//!
+//! A step counts if it is *due* inside the window, and its latency begins when it is due. All of them are served, also
+//! after the window's end: otherwise the slowest would be missing. Those that are still not begun when the window's length
+//! has passed once more are given up, and the slice says how many. Counters and CPU time span the same steps: from the
+//! first counted one to the end of the last.
+//!
+//! # Both
+//!
 //! Rows of the window's first half are counted separately ([`ROWS_FIRST_HALF`]): if the warm-up is too short, second
 //! halves are faster than first ones (docs/METHODOLOGY.md, "Warm-up and halves of slices").
 
@@ -18,6 +30,7 @@ use hdrhistogram::Histogram;
 use threadwise_study::observation::ROWS_FIRST_HALF;
 use threadwise_study::{Counters, SessionSlice};
 
+use super::open_loop::open_loop;
 use crate::clock::{self, RunQueueWait, Switches};
 use crate::{EngineError, Window, latency};
 
@@ -38,7 +51,7 @@ pub struct StepResult {
 }
 
 /// Values that are read at both ends of the counted span.
-struct Reading<const N: usize> {
+pub(super) struct Reading<const N: usize> {
     cpu_ns: u64,
     switches: Switches,
     run_queue_wait_ns: Option<u64>,
@@ -46,7 +59,7 @@ struct Reading<const N: usize> {
 }
 
 impl<const N: usize> Reading<N> {
-    fn take(run_queue: &RunQueueWait, counters: [(&'static str, u64); N]) -> Self {
+    pub(super) fn take(run_queue: &RunQueueWait, counters: [(&'static str, u64); N]) -> Self {
         Self {
             cpu_ns: clock::thread_cpu_ns(),
             switches: clock::thread_switches(),
@@ -55,7 +68,7 @@ impl<const N: usize> Reading<N> {
         }
     }
 
-    fn add_since(&self, first: &Self, slice: &mut SessionSlice) {
+    pub(super) fn add_since(&self, first: &Self, slice: &mut SessionSlice) {
         slice.cpu_ns = self.cpu_ns.saturating_sub(first.cpu_ns);
         slice.voluntary_switches = self.switches.voluntary.saturating_sub(first.switches.voluntary);
         slice.involuntary_switches = self.switches.involuntary.saturating_sub(first.switches.involuntary);
@@ -71,7 +84,8 @@ impl<const N: usize> Reading<N> {
 }
 
 /// Rows of a window by pieces of equal length: its halves, or the requested ones.
-struct Pieces {
+#[derive(Debug)]
+pub(super) struct Pieces {
     length_ns: u64,
     /// End of the current piece.
     until_ns: u64,
@@ -81,7 +95,7 @@ struct Pieces {
 }
 
 impl Pieces {
-    fn new(window: &Window) -> Self {
+    pub(super) fn new(window: &Window) -> Self {
         let window_ns = window.end_ns.saturating_sub(window.start_ns).max(1);
         let half_ns = window_ns.div_ceil(2);
         let length_ns = window.piece_ns.unwrap_or(half_ns).max(1);
@@ -97,7 +111,7 @@ impl Pieces {
 
     /// Adds a step that ended inside the window; one comparison, except at the end of a piece.
     #[inline]
-    fn add(&mut self, ended_ns: u64, rows: u64) {
+    pub(super) fn add(&mut self, ended_ns: u64, rows: u64) {
         while ended_ns > self.until_ns && self.at + 1 < self.rows.len() {
             self.at += 1;
             self.until_ns = self.until_ns.saturating_add(self.length_ns);
@@ -105,7 +119,7 @@ impl Pieces {
         self.rows[self.at] += rows;
     }
 
-    fn give(self, slice: &mut SessionSlice) {
+    pub(super) fn give(self, slice: &mut SessionSlice) {
         match self.are_halves {
             true => {
                 slice.counters.insert(ROWS_FIRST_HALF.to_owned(), self.rows[0]);
@@ -115,14 +129,25 @@ impl Pieces {
     }
 }
 
-/// Runs steps until the window's end and counts those that end inside it. It works from the call on, so the time
-/// before `window.start_ns` is the re-warm. Costs one clock reading and one histogram entry a step. `counters`
-/// gives the engine's own monotonic counters by name; it is called twice. A window in which no step ends gives
-/// a slice of zeros.
+/// Runs steps until the window's end, one after the other or as requests arrive, and counts those of the window. It
+/// works from the call on, so the time before `window.start_ns` is the re-warm. Costs one clock reading and one histogram
+/// entry a step. `counters` gives the engine's own monotonic counters by name; it is called twice. A window without
+/// a step gives a slice of zeros.
 ///
 /// # Errors
 /// The first error of a step or of `counters`.
-pub fn closed_loop<const N: usize>(
+pub fn step_loop<const N: usize>(
+    window: &Window,
+    step: impl FnMut() -> Result<StepResult, EngineError>,
+    counters: impl FnMut() -> Result<[(&'static str, u64); N], EngineError>,
+) -> Result<SessionSlice, EngineError> {
+    match &window.arrivals {
+        None => closed_loop(window, step, counters),
+        Some(arrivals) => open_loop(window, arrivals, step, counters),
+    }
+}
+
+fn closed_loop<const N: usize>(
     window: &Window,
     mut step: impl FnMut() -> Result<StepResult, EngineError>,
     mut counters: impl FnMut() -> Result<[(&'static str, u64); N], EngineError>,
@@ -164,7 +189,12 @@ pub fn closed_loop<const N: usize>(
 }
 
 #[inline]
-fn count(slice: &mut SessionSlice, histogram: &mut Histogram<u32>, result: StepResult, latency_ns: u64) {
+pub(super) fn count(
+    slice: &mut SessionSlice,
+    histogram: &mut Histogram<u32>,
+    result: StepResult,
+    latency_ns: u64,
+) {
     slice.steps += 1;
     slice.rows += result.rows;
     slice.answers_checked += result.checked;
@@ -183,7 +213,8 @@ mod tests {
     /// Steps whose work is counted by themselves, as an engine's counter would.
     fn run(window_ns: u64, step_ns: u64, think_ns: u64) -> (SessionSlice, Window) {
         let start_ns = clock::monotonic_ns() + 2_000_000;
-        let window = Window { sequence: 0, start_ns, end_ns: start_ns + window_ns, piece_ns: None };
+        let window =
+            Window { sequence: 0, start_ns, end_ns: start_ns + window_ns, piece_ns: None, arrivals: None };
         let done = std::cell::Cell::new(0_u64);
         let slice = closed_loop(
             &window,
@@ -216,7 +247,8 @@ mod tests {
     #[test]
     fn rows_of_the_first_half_are_counted_apart() {
         let start_ns = clock::monotonic_ns();
-        let window = Window { sequence: 0, start_ns, end_ns: start_ns + 20_000_000, piece_ns: None };
+        let window =
+            Window { sequence: 0, start_ns, end_ns: start_ns + 20_000_000, piece_ns: None, arrivals: None };
         let middle_ns = start_ns + 10_000_000;
         // Steps do 1 row in the first half and 1,000 in the second; the one that is under way in the middle may be
         // counted on either side, so that each side has at most one step of the other.
@@ -238,7 +270,8 @@ mod tests {
 
     #[test]
     fn rows_are_counted_in_the_piece_in_which_their_step_ends() {
-        let window = Window { sequence: 0, start_ns: 1_000, end_ns: 1_010, piece_ns: Some(4) };
+        let window =
+            Window { sequence: 0, start_ns: 1_000, end_ns: 1_010, piece_ns: Some(4), arrivals: None };
         let mut pieces = Pieces::new(&window);
         for (ended_ns, rows) in [(1_001, 1), (1_004, 2), (1_005, 4), (1_009, 8), (1_010, 16)] {
             pieces.add(ended_ns, rows);
@@ -256,7 +289,13 @@ mod tests {
         let mut slice = SessionSlice::default();
         halves.give(&mut slice);
         assert_eq!((slice.counters[ROWS_FIRST_HALF], slice.rows_by_piece.len()), (1, 0));
-        let mut endless = Pieces::new(&Window { start_ns: 0, end_ns: u64::MAX, piece_ns: None, sequence: 0 });
+        let mut endless = Pieces::new(&Window {
+            start_ns: 0,
+            end_ns: u64::MAX,
+            piece_ns: None,
+            sequence: 0,
+            arrivals: None,
+        });
         endless.add(u64::MAX, 1);
         assert_eq!(endless.rows, [0, 1]);
     }
@@ -269,7 +308,7 @@ mod tests {
 
     #[test]
     fn the_first_error_ends_the_loop() {
-        let window = Window { sequence: 0, start_ns: 0, end_ns: u64::MAX, piece_ns: None };
+        let window = Window { sequence: 0, start_ns: 0, end_ns: u64::MAX, piece_ns: None, arrivals: None };
         let mut left = 3;
         let result = closed_loop(
             &window,

@@ -3,15 +3,18 @@
 //! The main thread reads requests and writes replies; it sleeps while sessions work. What sessions
 //! do is in `crew`, how a window is counted in `measure`.
 
+pub mod arrivals;
 mod crew;
 pub(crate) mod fixed;
 pub(crate) mod measure;
+pub(crate) mod open_loop;
 
 use std::fs::{File, OpenOptions};
 use std::io::{BufRead, Write};
 use std::path::PathBuf;
 use std::sync::Arc;
 use threadwise_machine::CpuSet;
+use threadwise_study::arrivals::RATE;
 use threadwise_study::{Counters, Note, Options, SessionSlice, main_sessions};
 
 use crate::protocol::{
@@ -19,10 +22,11 @@ use crate::protocol::{
     WireServerCpus, WireSession, WireSessionSlice,
 };
 use crate::{Engine, EngineError, Keeper, LoadRequest, Running, StartRequest, Window, clock, engines};
+use arrivals::{Arrivals, Rate};
 use crew::Crew;
 pub use fixed::fixed_work;
 pub(crate) use measure::MAX_PIECES;
-pub use measure::{StepResult, closed_loop};
+pub use measure::{StepResult, step_loop};
 
 /// Time for the sessions' threads to wake up before the warm-up begins.
 const LEAD_NS: u64 = 200_000;
@@ -182,6 +186,8 @@ struct Held {
 struct AtWork {
     running: Arc<dyn Running>,
     crew: Crew,
+    /// At which requests arrive, and the seed of their moments.
+    arrivals: Option<(Rate, u64)>,
 }
 
 impl Held {
@@ -206,11 +212,12 @@ impl Held {
     }
 
     fn prepare(&mut self, engine: &dyn Engine, start: &StartRequest) -> Result<Reply, WorkerError> {
+        let arrivals = Rate::of(&start.load.options)?.map(|rate| (rate, start.seed));
         let running: Arc<dyn Running> = Arc::from(engine.start(start)?);
         let (crew, tids) = Crew::assemble(&running, &start.load, &start.sessions, start.seed)?;
         let standing = running.standing()?;
         let memory = running.memory()?;
-        self.at_work = Some(AtWork { running, crew });
+        self.at_work = Some(AtWork { running, crew, arrivals });
         let (notes, note_codes) = Note::apart(standing.notes);
         Ok(Reply::Ready {
             tids,
@@ -276,10 +283,19 @@ impl AtWork {
             return Err(order("go", "piece_ns must give at most 1000 pieces"));
         }
         self.running.before()?;
-        let start_ns = clock::monotonic_ns() + LEAD_NS + warmup_ns;
-        let window = Window { sequence, start_ns, end_ns: start_ns + window_ns, piece_ns };
-        let mut slices = self.crew.work(window, queries, || self.running.during(&window))?;
-        let counters = self.running.after(&mut slices)?;
+        let from_ns = clock::monotonic_ns() + LEAD_NS;
+        let start_ns = from_ns + warmup_ns;
+        let end_ns = start_ns + window_ns;
+        let of_slice = |(rate, seed): &(Rate, u64)| {
+            Arc::new(Arrivals::new(*rate, seed.wrapping_add(sequence), from_ns, [start_ns, end_ns]))
+        };
+        let arrivals = self.arrivals.as_ref().map(of_slice);
+        let window = Window { sequence, start_ns, end_ns, piece_ns, arrivals };
+        let mut slices = self.crew.work(&window, queries, || self.running.during(&window))?;
+        let mut counters = self.running.after(&mut slices)?;
+        if let Some(arrivals) = &window.arrivals {
+            counters.extend(arrivals.counters().ok_or_else(no_arrivals)?);
+        }
         let window_ns = finished_ns(&slices).unwrap_or(window_ns).max(1);
         let sessions = slices.into_iter().map(WireSessionSlice::from).collect();
         Ok(Reply::Slice { sequence, start_ns, window_ns, sessions, counters })
@@ -295,6 +311,12 @@ fn finished_ns(slices: &[SessionSlice]) -> Option<u64> {
         return Some(queries[0].elapsed_ns);
     }
     main_sessions(slices).map(|slice| slice.finished_ns).max().flatten()
+}
+
+/// A loop that does not take requests from the schedule would be reported as one that does.
+fn no_arrivals() -> EngineError {
+    let why = "its sessions do not wait for requests to arrive on this engine: leave --rate out";
+    EngineError::Option { option: RATE.to_owned(), why: why.to_owned() }
 }
 
 fn order(request: &'static str, why: &str) -> WorkerError {

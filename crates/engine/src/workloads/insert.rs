@@ -8,15 +8,17 @@
 
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
+use threadwise_study::arrivals::{ARRIVALS, RATE};
 use threadwise_study::insert::USUAL_SEED_ROWS;
 use threadwise_study::{OptionValue, Options, Workload};
 
 use super::options::{only, refuse, whole, word};
 use crate::EngineError;
+use crate::worker::arrivals::Rate;
 
 /// Options that the workload has on every engine.
-pub const OPTIONS: [&str; 7] =
-    ["key", "rows_per_tx", "durability", "table", "seed_rows", "rows_per_session", "loop"];
+pub const OPTIONS: [&str; 9] =
+    ["key", "rows_per_tx", "durability", "table", "seed_rows", "rows_per_session", "loop", RATE, ARRIVALS];
 
 /// Length of the text column, characters.
 pub const TEXT_CHARS: usize = 111;
@@ -95,6 +97,8 @@ impl Insert {
             rows_per_session: whole(options, "rows_per_session", 1, MAX_ROWS)?,
         };
         spec.check()?;
+        Rate::of(options)?;
+        Rate::refuse_beside(options, "rows_per_session", "it is a fixed amount of work")?;
         Ok(spec)
     }
 

@@ -10,13 +10,15 @@
 
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
+use threadwise_study::arrivals::{ARRIVALS, RATE};
 use threadwise_study::{Options, Workload};
 
 use super::options::{flag, number, only, refuse, whole};
 use crate::EngineError;
+use crate::worker::arrivals::Rate;
 
 /// Every option of the workload.
-pub const OPTIONS: [&str; 10] = [
+pub const OPTIONS: [&str; 12] = [
     "blocks",
     "work_unit",
     "update_pct",
@@ -27,6 +29,8 @@ pub const OPTIONS: [&str; 10] = [
     "data",
     "data_mib",
     "loop",
+    RATE,
+    ARRIVALS,
 ];
 
 /// Bytes of a block.
@@ -77,6 +81,8 @@ impl LogicalIo {
             shared: flag(options, "shared")?,
         };
         spec.check()?;
+        Rate::of(options)?;
+        Rate::refuse_beside(options, "think_time_us", "it is a pause between steps")?;
         Ok(spec)
     }
 

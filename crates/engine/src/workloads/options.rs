@@ -2,6 +2,7 @@
 
 use std::fmt::Display;
 use std::path::PathBuf;
+use threadwise_study::arrivals::RATE;
 use threadwise_study::{OptionValue, Options, Workload};
 
 use crate::EngineError;
@@ -113,15 +114,19 @@ pub enum Loop {
     Client,
 }
 
-/// The option `loop`: `server` or `client`.
+/// The option `loop`: `server` or `client`. At a rate it is the client that waits for requests.
 ///
 /// # Errors
-/// Another value.
+/// Another value; or a loop inside the server at a rate.
 pub fn place_of_loop(options: &Options) -> Result<Loop, EngineError> {
-    Ok(match word(options, "loop", &["server", "client"])? {
-        0 => Loop::Server,
-        _ => Loop::Client,
-    })
+    let is_server = word(options, "loop", &["server", "client"])? == 0;
+    match (is_server, options.contains_key(RATE), options.contains_key("loop")) {
+        (true, true, true) => {
+            Err(refuse("loop", "at a rate the client sends each request: use loop=client".into()))
+        }
+        (true, false, _) => Ok(Loop::Server),
+        _ => Ok(Loop::Client),
+    }
 }
 
 /// Refuses the option `loop` for an engine without a server.

@@ -204,6 +204,81 @@ fn simulated_slices_are_the_same_every_time() {
     assert_eq!(slices(&first), slices(&converse("simulated", &requests).0));
     assert_ne!(slices(&first)[0], slices(&first)[1]);
     assert!(matches!(first.last(), Some(Reply::Done { .. })));
+    // Moments of CLOCK_MONOTONIC are those of the machine, and distances between them those of the seed.
+    let at_a_rate = lines(&[prepare(&at_a_rate(&load, "poisson")), go_for(3, 500_000_000)]);
+    let (rated, result) = converse("simulated", &at_a_rate);
+    assert_eq!(result, Ok(()));
+    let steps = |replies: &[Reply]| slices(replies)[0].iter().map(|slice| slice.steps).collect::<Vec<_>>();
+    assert_eq!(steps(&rated), steps(&converse("simulated", &at_a_rate).0));
+    assert!((900..1_100).contains(&steps(&rated).iter().sum::<u64>()), "{:?}", steps(&rated));
+}
+
+/// Options of a load at 2,000 requests a second.
+fn at_a_rate(load: &WireLoad, way: &str) -> WireLoad {
+    let mut load = load.clone();
+    load.options.insert("rate_per_s".into(), OptionValue::Number(2000.0));
+    load.options.insert("arrivals".into(), OptionValue::Text(way.into()));
+    load
+}
+
+fn go_for(sequence: u64, window_ns: u64) -> Request {
+    Request::Go { sequence, warmup_ns: 5_000_000, window_ns, queries: Vec::new(), piece_ns: None }
+}
+
+#[test]
+fn all_requests_that_are_due_in_a_window_are_served_or_given_up() {
+    let folder = tempfile::tempdir().unwrap();
+    let load = at_a_rate(&load(folder.path(), 2, &[]), "constant");
+    let requests = [load_request(&load), prepare(&load), go_for(0, 100_000_000), go_for(1, 100_000_000)];
+    let (replies, result) = converse("sqlite", &lines(&requests));
+    assert_eq!(result, Ok(()), "{replies:?}");
+    let counters: Vec<_> = replies
+        .iter()
+        .filter_map(|reply| match reply {
+            Reply::Slice { counters, .. } => Some(counters),
+            _ => None,
+        })
+        .collect();
+    for (counters, sessions) in counters.iter().zip(slices(&replies)) {
+        // 2,000 a second for a tenth of a second, however fast they are served.
+        let due = counters["arrivals_due"];
+        assert!((199..=201).contains(&due), "{due}");
+        let steps: u64 = sessions.iter().map(|slice| slice.steps).sum();
+        assert_eq!(steps + counters["arrivals_unserved"], due);
+        let latencies: u64 =
+            sessions.iter().map(|slice| threadwise_engine::latency::steps(&slice.latency).unwrap()).sum();
+        assert_eq!(latencies, steps);
+        for slice in sessions.iter().filter(|slice| slice.steps > 0) {
+            assert_eq!((slice.rows, slice.answers_checked), (64 * slice.steps, slice.steps));
+            assert!(slice.counters.contains_key("arrivals_queued_ns"));
+        }
+    }
+    assert_eq!(counters.len(), 2);
+}
+
+#[test]
+fn rates_that_cannot_be_and_loops_that_take_none_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let load = load(folder.path(), 1, &[]);
+    for (name, value, part) in [
+        ("rate_per_s", OptionValue::Number(-1.0), "not a number of requests a second"),
+        ("rate_per_s", OptionValue::Text("much".into()), "'much'"),
+        ("arrivals", OptionValue::Text("poisson".into()), "needs a rate"),
+        ("arrivals", OptionValue::Text("hourly".into()), "one of: poisson, constant"),
+    ] {
+        let mut load = load.clone();
+        load.options.insert(name.into(), value);
+        let (replies, _) = converse("sqlite", &lines(&[load_request(&load)]));
+        let (kind, message) = failure(&replies);
+        assert!(kind == "option" && message.contains(part), "{message}");
+    }
+    let mut thinking = at_a_rate(&load, "poisson");
+    thinking.options.insert("think_time_us".into(), OptionValue::Integer(5));
+    let (replies, _) = converse("sqlite", &lines(&[load_request(&thinking)]));
+    assert!(failure(&replies).1.contains("leave one of them out"), "{replies:?}");
+    let kernels = WireLoad { workload: "kernels".into(), ..at_a_rate(&load, "poisson") };
+    let (replies, _) = converse("native", &lines(&[load_request(&kernels)]));
+    assert!(failure(&replies).0 == "option", "{replies:?}");
 }
 
 #[test]

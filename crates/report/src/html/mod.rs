@@ -56,7 +56,7 @@ pub fn render(document: &Document) -> Result<String, ReportError> {
         ("watch_script", trusted(WATCH)),
         ("d3_script", trusted(D3)),
         ("plot_script", trusted(PLOT)),
-        ("bars_script", drawn_by(&["bars", "dops", "steps", "heats", "cores"], BARS)),
+        ("bars_script", drawn_by(&["bars", "lines", "steps", "heats", "cores"], BARS)),
         ("timelines_script", drawn_by(&["jobs", "timelines"], TIMELINES)),
         ("strip_script", drawn_by(&["strip"], STRIP)),
         ("charts_script", trusted(CHARTS)),

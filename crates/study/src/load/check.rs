@@ -9,13 +9,14 @@ use toml::Value;
 use super::definition::{self, Definition, OptionTable, TreatmentSection};
 use super::source::{LoadError, StudyFile};
 use crate::arm::FACTORS;
+use crate::arrivals::{RATE, RATES_PER_S, rate_per_s};
 use crate::external::{ARMS, name_fault};
 use crate::worklist::{self, MAX_JOBS};
-use crate::{Arm, OptionValue, Workload, command, instance};
+use crate::{Arm, OptionValue, Options, Workload, command, instance};
 
 /// Options of the workload `logical-io`; engines check those of other workloads.
-const LOGICAL_IO: &str =
-    "data, blocks, scale, data_mib, work_unit, update_pct, think_time_us, hot_pct, hot_blocks, shared, loop";
+const LOGICAL_IO: &str = "data, blocks, scale, data_mib, work_unit, update_pct, think_time_us, hot_pct, hot_blocks, shared, loop, \
+     rate_per_s, arrivals";
 
 /// Maximum blocks of a table: 1 TiB of data.
 const MAX_BLOCKS: i64 = 1 << 28;
@@ -355,6 +356,10 @@ pub(super) fn option_fault(workload: &Workload, key: &str, value: &OptionValue) 
     }
 }
 
+fn one(key: &str, value: &OptionValue) -> Options {
+    Options::from([(key.to_owned(), value.clone())])
+}
+
 fn logical_io_fault(key: &str, value: &OptionValue) -> Option<String> {
     if !LOGICAL_IO.split(", ").any(|known| known == key) {
         return Some(format!("logical-io has no option '{key}'; its options are {LOGICAL_IO}"));
@@ -367,6 +372,10 @@ fn logical_io_fault(key: &str, value: &OptionValue) -> Option<String> {
         ("data", other) => Some(format!("data is '{other}'; its levels are {}", DATA_LEVELS.join(", "))),
         ("blocks" | "scale" | "work_unit", other) if !is_whole => {
             Some(format!("{key} is '{other}', not a whole number from 1 to {MAX_BLOCKS}"))
+        }
+        (RATE, other) if rate_per_s(&one(key, other)).is_none_or(|rate| !RATES_PER_S.contains(&rate)) => {
+            let (low, high) = (RATES_PER_S.start(), RATES_PER_S.end());
+            Some(format!("{key} is '{other}', not a number of requests a second from {low} to {high}"))
         }
         ("data_mib", other) if !is_size => {
             Some(format!("data_mib is '{other}', not a number of MiB above 0"))

@@ -5,6 +5,7 @@ use super::definition::{Definition, DesignSection};
 use super::overrides::Overrides;
 use super::sizes;
 use super::source::LoadError;
+use crate::arrivals::{RATE, rate_per_s};
 use crate::plan::long::MOST_BLOCKS as MOST_LONG_BLOCKS;
 use crate::presets;
 use crate::study::{LongWindows, MARGIN, MIN_BLOCKS};
@@ -31,6 +32,13 @@ pub(super) const FIXED_REWARM_MS: f64 = 5.0;
 /// block are close in time.
 const TURN_MS: f64 = 2_000.0;
 const TURN_REWARM_MS: f64 = 500.0;
+/// Requests that a slice at a rate has at least, by default, and its bounds, milliseconds: percentiles need many, and a
+/// queue needs time to fill. Rounds are few, since slices are long.
+const REQUESTS_PER_SLICE: f64 = 200.0;
+const AT_A_RATE_MS: [f64; 2] = [1_000.0, 10_000.0];
+const ROUNDS_AT_A_RATE: u32 = 2;
+/// Time before such a slice in which its queue settles, as a share of the slice.
+const SETTLING_SHARE: f64 = 0.3;
 /// Default time limit of a run with a fixed amount of work: ten minutes.
 const FIXED_WORK_LIMIT_MS: f64 = 600_000.0;
 /// Maximum milliseconds of a slice or its re-warm where treatments take turns: long enough to average over interrupts,
@@ -72,18 +80,27 @@ impl Resolver<'_> {
                        of them, or --engine-option affinity=keep for slices on a server that is not bound";
             return Err(LoadError::option("--rounds", why));
         }
+        let rates = self.rates_per_s();
+        let rate_in_file = options.contains_key(RATE) || factors.contains_key(RATE);
         let (rounds, slice_ms, rewarm_ms) = match queries {
             // The engine enforces the time limit of each treatment's command.
             None if is_command => (1, command::MAX_TIMEOUT_S as f64 * 1e3, Some(command::LEAD_MS)),
             Some(rounds) => (rounds, tpch::LIMIT_MS, Some(0.0)),
             None if fixed => (1, FIXED_WORK_LIMIT_MS, Some(0.0)),
             None if in_turns => (1, TURN_MS, Some(TURN_REWARM_MS)),
+            None if !rates.is_empty() => {
+                let least = rates.iter().copied().fold(f64::INFINITY, f64::min);
+                let [low, high] = AT_A_RATE_MS;
+                let slice_ms = (REQUESTS_PER_SLICE * 1e3 / least).clamp(low, high);
+                (ROUNDS_AT_A_RATE, slice_ms, Some(SETTLING_SHARE * slice_ms))
+            }
             // A model has no caches.
             None if overrides.engine_properties.simulated => (20, 50.0, Some(FIXED_REWARM_MS)),
             None => (20, 50.0, None),
         };
         let defaults = DesignSection::default();
-        let shape = if (fixed || in_turns) && !in_file { &defaults } else { written };
+        let is_other = fixed && !in_file || in_turns && !in_file || !rates.is_empty() && !rate_in_file;
+        let shape = if is_other { &defaults } else { written };
         let asked = overrides.rounds.or(shape.rounds);
         // For queries, requested rounds are passes through all of them.
         let passes = queries.unwrap_or(1);
@@ -100,6 +117,16 @@ impl Resolver<'_> {
             self.check_slice(&design)?;
         }
         Ok(design)
+    }
+
+    /// Rates at which requests arrive, of all treatments; empty for closed loops.
+    fn rates_per_s(&self) -> Vec<f64> {
+        let Overrides { options: asked, factors: asked_factors, .. } = self.overrides;
+        let Definition { options, factors, .. } = self.definition;
+        let levels = asked_factors.get(RATE).or_else(|| factors.get(RATE));
+        let one = asked.get(RATE).or_else(|| options.get(RATE));
+        let all = levels.into_iter().flatten().chain(one.filter(|_| levels.is_none()));
+        all.filter_map(|level| rate_per_s(&Options::from([(RATE.to_owned(), level.clone())]))).collect()
     }
 
     /// A command runs once per block; refuses settings that would cut it into slices.
@@ -262,8 +289,8 @@ impl Resolver<'_> {
         let asked = self.overrides.long_windows.or(design.long_windows);
         match asked {
             Some(0) => return Ok(()),
-            // A boot has slices alone, so that all boots of an arm are alike.
-            None if study.external.is_some() => return Ok(()),
+            // A boot has slices alone, so that all boots of an arm are alike. Slices at a rate are long already.
+            None if study.external.is_some() || study.is_at_a_rate() => return Ok(()),
             Some(blocks) if blocks > MOST_LONG_BLOCKS => {
                 return Err(refused(format!("{blocks} windows; 0 to {MOST_LONG_BLOCKS} are allowed")));
             }
@@ -333,7 +360,8 @@ fn cut_rounds(study: &mut Study, budget_s: f64, (factor, once_s): (f64, f64)) {
     let blocks_s = (budget_s - once_s) / factor - fixed_s;
     let round_s = (study.block_floor_s() - study.settling_s()) / f64::from(rounds);
     let held = (blocks_s / f64::from(MIN_BLOCKS) / round_s) as u32;
-    study.design.rounds = rounds.min(held.max(FEWEST_ROUNDS));
+    let fewest = if study.is_at_a_rate() { 1 } else { FEWEST_ROUNDS };
+    study.design.rounds = rounds.min(held.max(fewest));
 }
 
 /// Estimated seconds for the study's long windows; the factor covers the time between them.

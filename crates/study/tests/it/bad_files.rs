@@ -61,7 +61,7 @@ const BODIES: &[(&str, &str)] = &[
     ),
     (
         "[options]\nwork_unt = 64\n[sweep]\n",
-        "mine.toml:6:12: logical-io has no option 'work_unt'; its options are data, blocks, scale, data_mib, work_unit, update_pct, think_time_us, hot_pct, hot_blocks, shared, loop",
+        "mine.toml:6:12: logical-io has no option 'work_unt'; its options are data, blocks, scale, data_mib, work_unit, update_pct, think_time_us, hot_pct, hot_blocks, shared, loop, rate_per_s, arrivals",
     ),
     (
         "[options]\nwork_unit = [1]\n[sweep]\n",
@@ -87,7 +87,7 @@ const BODIES: &[(&str, &str)] = &[
     ("[factors]\ndata = \"l2\"\n[sweep]\n", "mine.toml:6:8: invalid type: string \"l2\", expected a list"),
     (
         "[factors]\ncolour = [1]\n[sweep]\n",
-        "mine.toml:6:11: logical-io has no option 'colour'; its options are data, blocks, scale, data_mib, work_unit, update_pct, think_time_us, hot_pct, hot_blocks, shared, loop",
+        "mine.toml:6:11: logical-io has no option 'colour'; its options are data, blocks, scale, data_mib, work_unit, update_pct, think_time_us, hot_pct, hot_blocks, shared, loop, rate_per_s, arrivals",
     ),
     (
         "[options]\ndata = \"l2\"\n[factors]\ndata = [\"l2\"]\n[sweep]\n",
@@ -231,6 +231,6 @@ fn columns_are_counted_in_characters() {
 fn an_unknown_preset_lists_the_known_ones() {
     assert_eq!(
         StudyFile::preset("placment").unwrap_err().to_string(),
-        "there is no preset 'placment': presets are placement, session-sweep, cached-reads, concurrent-inserts, smt-boots, locks, kernels, smt-off, log-buffer, log-buffer-memory, parallel-queries, parallel-workers, tpch-streams, mixed-load, pool, transaction, maxdop, bind, command, work-list, reload-schedule; a study definition's name ends in .toml"
+        "there is no preset 'placment': presets are placement, session-sweep, cached-reads, concurrent-inserts, smt-boots, locks, kernels, smt-off, load, log-buffer, log-buffer-memory, parallel-queries, parallel-workers, tpch-streams, mixed-load, pool, transaction, maxdop, bind, command, work-list, reload-schedule; a study definition's name ends in .toml"
     );
 }

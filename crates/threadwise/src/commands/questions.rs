@@ -9,7 +9,6 @@ use crate::cli::RunArgs;
 use crate::engines;
 use crate::error::AppError;
 pub use args::{AbArgs, BindArgs, MaxdopArgs, PoolArgs};
-use threadwise_analysis::asked::Asked;
 use threadwise_machine::Topology;
 use threadwise_study::command::quote;
 
@@ -33,7 +32,7 @@ pub fn pool(args: &PoolArgs) -> Result<(), AppError> {
         set,
         sessions: Some(connections(args)?),
         slices: args.slices.clone(),
-        asked: Asked { p99_ns: args.slo.map(|seconds| seconds * 1e9), ..Asked::default() },
+        rates: args.rates.clone(),
         transactions: args.transactions.clone(),
         ..of_preset(if is_transaction { transaction::PRESET } else { "pool" }, &args.measure)
     })
@@ -69,7 +68,7 @@ fn points(most: u32, machine: [u32; 2]) -> Vec<u32> {
 }
 
 /// Whether an engine is a server with clients: an address, or an engine that starts one.
-fn is_server(engine: &str) -> bool {
+pub fn is_server(engine: &str) -> bool {
     let address = || engines::find(engine)?.known_by().address;
     engine.contains("://") || address().is_some_and(|address| address.password.is_ok())
 }
@@ -185,7 +184,7 @@ mod tests {
     fn a_bound_for_latency_is_a_time() {
         let read = |slo: &str| Questions::try_parse_from(["x", "pool", "--slo", slo]);
         let Ok(Questions { command: Question::Pool(args) }) = read("p99=10ms") else { panic!("refused") };
-        assert_eq!(args.slo, Some(0.01));
+        assert_eq!(args.rates.slo, Some(0.01));
         for bad in ["10ms", "p99", "p99=", "p99=0s", "p95=10ms", "p99=10"] {
             assert!(read(bad).is_err(), "{bad}");
         }

@@ -11,6 +11,7 @@ mod fault;
 mod options;
 mod prepare;
 mod program;
+mod rate;
 mod room;
 mod server;
 pub mod transaction;
@@ -23,7 +24,9 @@ use crate::engines;
 use crate::error::AppError;
 use crate::opened::Opened;
 use crate::output;
-pub use args::{CommandArgs, MeasureArgs, SliceArgs, TransactionArgs, metric, server as server_name};
+pub use args::{
+    CommandArgs, MeasureArgs, RateArgs, SliceArgs, TransactionArgs, metric, server as server_name,
+};
 pub use boots::{here as boot_here, root as boot_root};
 use prepare::Job;
 use std::path::Path;
@@ -40,6 +43,8 @@ use threadwise_study::{Workload, plan_block};
 pub fn run(args: &RunArgs) -> Result<(), AppError> {
     let began = Instant::now();
     let topology = topology::live()?;
+    let stop = commands::stop_flag_of_study()?;
+    let args = &rate::found(args, &topology, &stop)?;
     let mut job = match &args.resume {
         Some(file) => Job::resumed(args, file, &topology)?,
         None => Job::fresh(args, &topology)?,
@@ -50,7 +55,6 @@ pub fn run(args: &RunArgs) -> Result<(), AppError> {
     if args.measure.plan && !job.is_complete() {
         arms::check(&job.study, &topology)?;
     }
-    let stop = commands::stop_flag_of_study()?;
     if !job.is_simulated() && !args.measure.plan && !job.is_complete() {
         guard::check_process_limits(&job.study, guard::ProcessLimits::read()).map_err(AppError::refused)?;
         guard::check_start(&topology, &engines::servers(), args.measure.allow_busy, job.is_users_server())

@@ -193,12 +193,18 @@ fn what_ends_outside_of_the_window_is_not_counted() {
             start_ns: now_ns - 60_000_000,
             end_ns: now_ns - 10_000_000,
             piece_ns: None,
+            arrivals: None,
         };
         let slice = session.slice(&past).unwrap();
         assert_eq!((slice.steps, slice.rows), (0, 0), "{workload}");
         let begun_ns = monotonic_ns() + 40_000_000;
-        let coming =
-            Window { sequence: 1, start_ns: begun_ns, end_ns: begun_ns + 200_000_000, piece_ns: None };
+        let coming = Window {
+            sequence: 1,
+            start_ns: begun_ns,
+            end_ns: begun_ns + 200_000_000,
+            piece_ns: None,
+            arrivals: None,
+        };
         assert!(session.slice(&coming).unwrap().steps > 0, "{workload}");
         assert!(
             monotonic_ns() >= coming.end_ns - 1_000_000,

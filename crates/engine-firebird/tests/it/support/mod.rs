@@ -123,8 +123,13 @@ pub fn work(
         for sequence in 0..slices {
             running.before()?;
             let start_ns = monotonic_ns() + 5_000_000;
-            let window =
-                Window { sequence, start_ns, end_ns: start_ns + window_ms * 1_000_000, piece_ns: None };
+            let window = Window {
+                sequence,
+                start_ns,
+                end_ns: start_ns + window_ms * 1_000_000,
+                piece_ns: None,
+                arrivals: None,
+            };
             orders.iter().for_each(|order| order.send(window).unwrap());
             let during = running.during(&window);
             let mut sessions = collect()?;

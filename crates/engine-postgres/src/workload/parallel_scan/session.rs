@@ -5,7 +5,7 @@ use postgres::{Client, Statement};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{SystemTime, UNIX_EPOCH};
-use threadwise_engine::worker::{StepResult, closed_loop, fixed_work};
+use threadwise_engine::worker::{StepResult, fixed_work, step_loop};
 use threadwise_engine::workloads::parallel_scan::{ParallelScan, term_sql};
 use threadwise_engine::{EngineError, Session, SessionRequest, Window, clock};
 use threadwise_engine_sql::clock::ServerClock;
@@ -149,7 +149,7 @@ impl Session for ScanSession {
         let none = || Ok([]);
         let mut slice = match self.scan.rows_per_session {
             Some(rows) => fixed_work(window, rows, step, none)?,
-            None => closed_loop(window, step, none)?,
+            None => step_loop(window, step, none)?,
         };
         let client_cpu_ns = clock::thread_cpu_ns().saturating_sub(client_ns);
         Call { client_cpu_ns, ..Call::new(1, 1, 1, [before, self.used()]) }.give_to(&mut slice);

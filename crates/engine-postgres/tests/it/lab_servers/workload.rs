@@ -72,7 +72,7 @@ fn open(treatment: &Treatment, load: &LoadRequest, session: u32) -> Box<dyn Sess
 /// A window that begins in 5 ms.
 fn window(length_ms: u64) -> Window {
     let start_ns = clock::monotonic_ns() + 5_000_000;
-    Window { sequence: 0, start_ns, end_ns: start_ns + length_ms * 1_000_000, piece_ns: None }
+    Window { sequence: 0, start_ns, end_ns: start_ns + length_ms * 1_000_000, piece_ns: None, arrivals: None }
 }
 
 /// Slices until one has counted something: on a busy machine a window may pass without a step.
@@ -365,7 +365,7 @@ fn no_more_steps_are_counted_than_fit_into_the_window() {
             assert!(steps <= length_ms / 4 + 1, "{steps} steps in {length_ms} ms");
         }
         // A window that is over already counts nothing.
-        let past = Window { sequence: 0, start_ns: 1, end_ns: 2, piece_ns: None };
+        let past = Window { sequence: 0, start_ns: 1, end_ns: 2, piece_ns: None, arrivals: None };
         assert_eq!(session.slice(&past).unwrap().steps, 0);
     }
 }

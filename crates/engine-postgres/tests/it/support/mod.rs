@@ -89,7 +89,13 @@ pub fn session(start: &StartRequest, session: u32) -> SessionRequest {
 /// A window that begins soon.
 pub fn window(milliseconds: u64) -> Window {
     let start_ns = clock::monotonic_ns() + 20_000_000;
-    Window { sequence: 0, start_ns, end_ns: start_ns + milliseconds * 1_000_000, piece_ns: None }
+    Window {
+        sequence: 0,
+        start_ns,
+        end_ns: start_ns + milliseconds * 1_000_000,
+        piece_ns: None,
+        arrivals: None,
+    }
 }
 
 /// The engine.

@@ -10,7 +10,7 @@ use super::options::LogBufferSpec;
 use super::record::{Draft, Head, Kind};
 use super::shared::{Shared, counters};
 use super::table::{Content, Walked};
-use crate::worker::measure::{StepResult, closed_loop};
+use crate::worker::measure::{StepResult, step_loop};
 use crate::{EngineError, Session, SessionRequest, Window};
 
 /// Distance between the numbers of the first records of two sessions.
@@ -60,7 +60,7 @@ impl Session for LogBufferSession {
         let records = self.spec.records_per_step;
         let state = RefCell::new(&mut self.state);
         let log = &*self.log;
-        let slice = closed_loop(
+        let slice = step_loop(
             window,
             || {
                 let mut state = state.borrow_mut();

@@ -13,7 +13,7 @@ use super::row::Row;
 use super::shared::{Shared, counters};
 use super::table::{Content, Part, Table, Walked};
 use crate::worker::fixed::fixed_work;
-use crate::worker::measure::{StepResult, closed_loop};
+use crate::worker::measure::{StepResult, step_loop};
 use crate::workloads::insert::{Durability, Insert, Key, RandomKeys, first_key};
 use crate::{EngineError, Session, SessionRequest, Window, clock};
 
@@ -120,7 +120,7 @@ impl Session for InsertSession {
         };
         let slice = match insert.rows_per_session {
             Some(rows) => fixed_work(window, rows, step, read),
-            None => closed_loop(window, step, read),
+            None => step_loop(window, step, read),
         }?;
         let inserted = std::mem::take(&mut self.state.content);
         shared.say(self.state.session, inserted);

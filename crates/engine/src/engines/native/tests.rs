@@ -51,7 +51,13 @@ fn work(at_work: &AtWork, start: &StartRequest) -> SessionSlice {
     at_work.standing().unwrap();
     let start_ns = clock::monotonic_ns() + 1_000_000;
     session
-        .slice(&Window { sequence: 0, start_ns, end_ns: start_ns + 60_000_000_000, piece_ns: None })
+        .slice(&Window {
+            sequence: 0,
+            start_ns,
+            end_ns: start_ns + 60_000_000_000,
+            piece_ns: None,
+            arrivals: None,
+        })
         .unwrap()
 }
 
@@ -135,7 +141,7 @@ fn a_key_that_is_there_already_is_a_wrong_answer() {
     session.warm().unwrap();
     // The table holds a row more than the seed put there.
     assert!(at_work.standing().unwrap_err().to_string().contains("1001 rows"));
-    let window = Window { sequence: 0, start_ns: 0, end_ns: u64::MAX, piece_ns: None };
+    let window = Window { sequence: 0, start_ns: 0, end_ns: u64::MAX, piece_ns: None, arrivals: None };
     let error = session.slice(&window).unwrap_err();
     assert!(error.to_string().contains("10000000003"), "{error}");
 }
@@ -151,8 +157,9 @@ fn work_that_takes_longer_than_the_window_is_an_error() {
         let request = SessionRequest { load, session: 0, sessions: 1, cpus, seed: 2 };
         let mut session = at_work.open(&request).unwrap();
         session.warm().unwrap();
-        let error =
-            session.slice(&Window { sequence: 0, start_ns: 1, end_ns: 2, piece_ns: None }).unwrap_err();
+        let error = session
+            .slice(&Window { sequence: 0, start_ns: 1, end_ns: 2, piece_ns: None, arrivals: None })
+            .unwrap_err();
         assert!(error.to_string().contains("of 100000 rows"), "{error}");
     }
 }

@@ -2,11 +2,14 @@
 //! runner; everything made from it is marked as simulated.
 
 mod model;
+mod queue;
 
 use std::time::Duration;
 use threadwise_study::engine::Properties;
 use threadwise_study::{Counters, Options, SessionSlice, Workload};
 
+use crate::worker::StepResult;
+use crate::worker::arrivals::Arrivals;
 use crate::workloads::logical_io::LogicalIo;
 use crate::workloads::options::{no_loop, no_workload};
 use crate::{
@@ -118,16 +121,62 @@ impl Session for SimulatedSession {
         let window_ns = window.end_ns - window.start_ns;
         let rate = self.model.rate(treatment, self.request.seed, window.sequence);
         let stolen = self.model.steal_share(window.sequence);
-        let rows = rate * window_ns as f64 / 1e9 / f64::from(self.request.sessions.max(1));
-        let steps = (rows / self.spec.work_unit as f64).round() as u64;
-        let mut slice = work(steps, self.spec.work_unit, window_ns)?;
-        slice.cpu_ns = (window_ns as f64 * (1.0 - stolen)) as u64;
+        let mut slice = match &window.arrivals {
+            Some(arrivals) => self.at_a_rate(window, arrivals, rate)?,
+            None => self.closed(window_ns, rate, stolen)?,
+        };
         if self.due("wrong") {
             slice.answers_wrong = 1;
         }
         if self.model.keyed("miss", treatment).is_some() {
             slice.counters.insert("physical_reads".into(), slice.rows / 10 + 1);
         }
+        Ok(slice)
+    }
+}
+
+impl SimulatedSession {
+    /// A slice of steps one after the other; `rate` is rows a second of all sessions.
+    fn closed(&self, window_ns: u64, rate: f64, stolen: f64) -> Result<SessionSlice, EngineError> {
+        let rows = rate * window_ns as f64 / 1e9 / f64::from(self.request.sessions.max(1));
+        let steps = (rows / self.spec.work_unit as f64).round() as u64;
+        let mut slice = work(steps, self.spec.work_unit, window_ns)?;
+        slice.cpu_ns = (window_ns as f64 * (1.0 - stolen)) as u64;
+        Ok(slice)
+    }
+
+    /// Its part of a slice in which requests arrive. Every session computes all of them alike; the first takes the
+    /// window's own arrivals, which count them.
+    fn at_a_rate(
+        &self,
+        window: &Window,
+        arrivals: &Arrivals,
+        rows_per_s: f64,
+    ) -> Result<SessionSlice, EngineError> {
+        let sessions = self.request.sessions.max(1);
+        let mean_ns = f64::from(sessions) * 1e9 * self.spec.work_unit as f64 / rows_per_s;
+        let mut draws = self.model.services(&self.request.load.treatment, window.sequence);
+        let result = StepResult { rows: self.spec.work_unit, checked: 1, ..StepResult::default() };
+        let fresh;
+        let arrivals = match self.request.session {
+            0 => arrivals,
+            _ => {
+                fresh = arrivals.again();
+                &fresh
+            }
+        };
+        let done = queue::serve(window, arrivals, sessions, |_| (mean_ns * draws.next()) as u64, result)?;
+        let Some(served) = done.into_iter().nth(self.request.session as usize) else {
+            return Ok(SessionSlice::default());
+        };
+        let used = SessionSlice {
+            cpu_ns: served.busy_ns,
+            run_queue_wait_ns: Some(0),
+            counters: Counters::from([("physical_reads".into(), 0)]),
+            ..SessionSlice::default()
+        };
+        let mut slice = served.requests.give(used)?;
+        slice.counters.insert("logical_reads".into(), slice.rows * 2 + slice.rows / 20);
         Ok(slice)
     }
 }
@@ -193,7 +242,13 @@ mod tests {
             seed: 9,
         };
         let mut session = Simulated.open(&request).unwrap();
-        let window = |sequence| Window { sequence, start_ns: 1000, end_ns: 50_001_000, piece_ns: None };
+        let window = |sequence| Window {
+            sequence,
+            start_ns: 1000,
+            end_ns: 50_001_000,
+            piece_ns: None,
+            arrivals: None,
+        };
         (0..count).map(|sequence| session.slice(&window(sequence))).collect()
     }
 

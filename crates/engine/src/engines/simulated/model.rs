@@ -30,7 +30,7 @@ const INDEPENDENT: f64 = 40.0;
 const MAX_SPAN: u64 = 1 << 40;
 
 /// Options with one value; the keyed ones are in [`KEYED_OPTIONS`].
-pub const OPTIONS: [&str; 9] = [
+pub const OPTIONS: [&str; 10] = [
     "base_rows_per_s",
     "drift_sd",
     "drift_slices",
@@ -40,6 +40,7 @@ pub const OPTIONS: [&str; 9] = [
     "block_sd",
     "outlier_rate",
     "steal",
+    "service_cv",
 ];
 
 /// Options of the form `ratio.TREATMENT`; TREATMENT is a name or its part before the first `/`.
@@ -79,6 +80,7 @@ pub struct Model {
     block_sd: f64,
     outlier_rate: f64,
     steal: f64,
+    service_cv: f64,
     keyed: std::collections::BTreeMap<String, f64>,
 }
 
@@ -94,6 +96,8 @@ impl Model {
     /// - `noise_sd`, `block_sd`: standard deviations of ln(rate) per slice and per block.
     /// - `outlier_rate`: share of slices that run at 0.3 of their rate.
     /// - `steal`: mean share of a slice that the hypervisor takes.
+    /// - `service_cv`: standard deviation of the time that a request takes, at a rate, over its mean: 1, the default, is
+    ///   exponential, 0 is constant, and between them a part is constant and the rest exponential.
     /// - `ratio.T`: the truth of treatment T, 1 where absent.
     /// - `crash.T`, `wrong.T`, `hang.T`: the N-th slice of T (from 1, in one worker) fails, reports
     ///   a wrong answer, or takes an hour. `miss.T`: physical reads in every slice of T.
@@ -125,6 +129,7 @@ impl Model {
             block_sd: get("block_sd", 0.0, 0.0, 2.0)?,
             outlier_rate: get("outlier_rate", 0.0, 0.0, 1.0)?,
             steal: get("steal", 0.0, 0.0, 0.5)?,
+            service_cv: get("service_cv", 1.0, 0.0, 1.0)?,
             keyed,
         })
     }
@@ -156,6 +161,15 @@ impl Model {
         let factor = if outlier { OUTLIER_FACTOR } else { 1.0 };
         let truth = self.base_rows_per_s * self.ratio(treatment);
         truth * (drift + short + block + noise).exp() * factor * (1.0 - self.steal_share(sequence))
+    }
+
+    /// Times that requests of a slice take, over their mean.
+    pub fn services(&self, treatment: &str, sequence: u64) -> Services {
+        Services {
+            stream: mix(self.stream("service", treatment).wrapping_add(sequence)),
+            at: 0,
+            cv: self.service_cv,
+        }
     }
 
     /// Share of the slice that the hypervisor takes, the same for all treatments: exponential with the mean
@@ -219,6 +233,23 @@ impl Model {
 
     fn draw(&self, purpose: &str, treatment: &str, number: u64) -> Draw {
         place(self.stream(purpose, treatment), number)
+    }
+}
+
+/// Times that requests take, one after the other, over their mean.
+#[derive(Debug)]
+pub struct Services {
+    stream: u64,
+    at: u64,
+    cv: f64,
+}
+
+impl Services {
+    /// The next one.
+    pub fn next(&mut self) -> f64 {
+        self.at += 1;
+        let exponential = -(1.0 - place(self.stream, self.at).uniform()).ln();
+        1.0 - self.cv + self.cv * exponential
     }
 }
 

@@ -132,7 +132,7 @@ mod tests {
     #[test]
     fn queries_are_executed_in_order_and_a_window_that_is_over_is_an_error() {
         let start_ns = clock::monotonic_ns() + 2_000_000;
-        let window = Window { sequence: 0, start_ns, end_ns: u64::MAX, piece_ns: None };
+        let window = Window { sequence: 0, start_ns, end_ns: u64::MAX, piece_ns: None, arrivals: None };
         let execute = |query: u8, started_ns: u64| {
             assert!(clock::monotonic_ns() >= start_ns + started_ns);
             Ok(QueryExecution { query, started_ns, ..QueryExecution::default() })
@@ -141,7 +141,7 @@ mod tests {
         let order: Vec<u8> = slice.queries.iter().map(|one| one.query).collect();
         assert_eq!((order, slice.steps, slice.rows, slice.answers_checked), (vec![3, 1, 2], 3, 3, 0));
         assert!(slice.finished_ns >= slice.queries.last().map(|last| last.started_ns));
-        let over = Window { sequence: 0, start_ns: 1, end_ns: 2, piece_ns: None };
+        let over = Window { sequence: 0, start_ns: 1, end_ns: 2, piece_ns: None, arrivals: None };
         let message = run("test", &over, &[18], execute).unwrap_err().to_string();
         assert!(message.contains("query q18") && message.contains("slice_ms"), "{message}");
     }

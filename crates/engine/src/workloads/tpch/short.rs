@@ -103,7 +103,7 @@ mod tests {
 
     #[test]
     fn short_queries_end_with_the_streams_and_each_is_counted() {
-        let window = Window { sequence: 0, start_ns: 0, end_ns: u64::MAX, piece_ns: None };
+        let window = Window { sequence: 0, start_ns: 0, end_ns: u64::MAX, piece_ns: None, arrivals: None };
         let left = Cell::new(5_u64);
         let is_over = || left.get() == 0;
         let look_up = |_| {

@@ -23,11 +23,13 @@ mod tests;
 
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
+use threadwise_study::arrivals::{ARRIVALS, RATE};
 use threadwise_study::transaction::{MAY_WRITE, SQL};
 use threadwise_study::{OptionValue, Options, Workload};
 
 use super::options::{only, refuse};
 use crate::EngineError;
+use crate::worker::arrivals::Rate;
 pub use answer::AnswerSize;
 pub use lexer::Quoting;
 pub use statement::{Parameter, Statement};
@@ -58,7 +60,8 @@ impl Transaction {
     /// # Errors
     /// An option that is unknown or missing; text that is not a file of statements, or writes without permission.
     pub fn parse(options: &Options, quoting: Quoting, outlive_rollback: &str) -> Result<Self, EngineError> {
-        only(options, Workload::Transaction, &[SQL, MAY_WRITE, "loop"])?;
+        only(options, Workload::Transaction, &[SQL, MAY_WRITE, "loop", RATE, ARRIVALS])?;
+        Rate::of(options)?;
         if options.get("loop").is_some_and(|value| value.to_string() != "client") {
             return Err(refuse(
                 "loop",

@@ -1,6 +1,6 @@
 //! Options of `threadwise pool`, `maxdop`, `bind` and `ab`.
 
-use crate::commands::run::{CommandArgs, MeasureArgs, SliceArgs, TransactionArgs};
+use crate::commands::run::{CommandArgs, MeasureArgs, RateArgs, SliceArgs, TransactionArgs};
 use clap::Args;
 use threadwise_study::load::MAX_SESSIONS;
 
@@ -12,6 +12,7 @@ Examples:
   threadwise pool --engine postgres                            a private server
   threadwise pool --engine postgres://app@db.example/shop      your server, in threadwise's own schema
   threadwise pool --engine postgres --slo p99=10ms
+  threadwise pool --engine postgres --rate 200/s --slo p99=10ms  at the load that you have
   threadwise pool --engine postgres --connections-at-most 128  if 64 did more than any fewer
   threadwise pool --engine postgres://app@db.example/shop --transaction page.sql
   threadwise pool --engine sqlite --engine-option database=/srv/shop.db --transaction page.sql
@@ -42,11 +43,9 @@ pub struct PoolArgs {
     /// [default: four times the logical CPUs, but 16 to 64, or twice the logical CPUs if that is more]
     #[arg(long, value_name = "NUMBER", conflicts_with = "sessions", value_parser = clap::value_parser!(u32).range(2..=i64::from(MAX_SESSIONS)), help_heading = "What is measured")]
     pub connections_at_most: Option<u32>,
-    /// Upper bound for the 99th percentile of latency, such as p99=10ms
-    ///
-    /// It applies to a step. The answer then has the most connections within it.
-    #[arg(long, value_name = "p99=TIME", value_parser = crate::input::p99, help_heading = "What is measured")]
-    pub slo: Option<f64>,
+    /// Requests that arrive at a rate.
+    #[command(flatten)]
+    pub rates: RateArgs,
     /// Duration, precision and output.
     #[command(flatten)]
     pub measure: MeasureArgs,

@@ -2,6 +2,7 @@
 
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
+use threadwise_study::arrivals::RATES_PER_S;
 use threadwise_study::command;
 
 /// Options of `run`, `pool`, `maxdop`, `bind` and `ab`: duration, precision and output.
@@ -82,6 +83,75 @@ pub struct SliceArgs {
     /// The treatment runs in this time unmeasured. [default: measured for each treatment before the first block]
     #[arg(long, value_name = "TIME", value_parser = crate::input::rewarm, hide_short_help = true, help_heading = "How long")]
     pub rewarm: Option<f64>,
+}
+
+/// Options of `run` and `pool`: requests that arrive at a rate.
+#[derive(Debug, Clone, Args, Default)]
+pub struct RateArgs {
+    /// Load at a rate, such as 200/s, 50,100,200, or auto
+    ///
+    /// Requests arrive at this rate, for all sessions of a treatment together, whether earlier ones are done or not, and
+    /// wait while all sessions are busy. Latency begins when a request is due. Several rates are measured in one
+    /// study. auto first finds the most that the machine does, and takes 20 to 105% of it. [default: each session sends
+    /// its next request when the last is done]
+    #[arg(long, value_name = "RATES|auto", value_parser = rates, help_heading = "What is measured")]
+    pub rate: Option<Rates>,
+    /// How requests arrive at a rate: poisson or constant
+    ///
+    /// poisson: independently of each other, as those of many users do; constant: at equal distances. It needs --rate.
+    #[arg(
+        long,
+        value_enum,
+        value_name = "poisson|constant",
+        requires = "rate",
+        hide_short_help = true,
+        help_heading = "What is measured"
+    )]
+    pub arrivals: Option<ArrivalsArg>,
+    /// Upper bound for the 99th percentile of latency, such as p99=10ms
+    ///
+    /// The answer then has the most sessions, or with --rate the highest rate, within it.
+    #[arg(long, value_name = "p99=TIME", value_parser = crate::input::p99, help_heading = "What is measured")]
+    pub slo: Option<f64>,
+}
+
+/// Values of `--arrivals`.
+#[derive(Debug, Clone, Copy, ValueEnum, PartialEq, Eq)]
+pub enum ArrivalsArg {
+    /// Independently of each other
+    Poisson,
+    /// At equal distances
+    Constant,
+}
+
+/// Values of `--rate`.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Rates {
+    /// Shares of the most that is measured.
+    Auto,
+    /// These, a second, ascending.
+    PerSecond(Vec<f64>),
+}
+
+/// Parses `200/s`, `50,100,200` or `auto`.
+fn rates(text: &str) -> Result<Rates, String> {
+    if text == "auto" {
+        return Ok(Rates::Auto);
+    }
+    let (low, high) = (RATES_PER_S.start(), RATES_PER_S.end());
+    let rate = |word: &str| {
+        let word = word.trim();
+        let number: Option<f64> = word.strip_suffix("/s").unwrap_or(word).trim().parse().ok();
+        number.filter(|rate| RATES_PER_S.contains(rate)).ok_or_else(|| {
+            format!("'{word}' is not a rate from {low} to {high} a second: write 200/s, 50,100,200 or auto")
+        })
+    };
+    let mut rates = text.split(',').map(rate).collect::<Result<Vec<f64>, String>>()?;
+    rates.sort_by(f64::total_cmp);
+    match rates.windows(2).find(|pair| pair[0] == pair[1]) {
+        Some(pair) => Err(format!("{} a second is given twice", pair[0])),
+        None => Ok(Rates::PerSecond(rates)),
+    }
 }
 
 /// Options of `run` and `ab` for the workload `command`.

@@ -1,6 +1,6 @@
 //! Factors on the command line, and checks of the folders that they name.
 
-use super::arms;
+use super::{arms, rate};
 use crate::cli::RunArgs;
 use crate::error::AppError;
 use std::collections::BTreeMap;
@@ -26,6 +26,7 @@ pub fn levels(args: &RunArgs) -> Result<BTreeMap<String, Vec<OptionValue>>, AppE
             )));
         }
     }
+    factors.extend(rate::levels(args));
     Ok(factors)
 }
 

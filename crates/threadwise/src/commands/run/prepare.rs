@@ -4,7 +4,7 @@ use super::boots;
 use super::bound::{self, Decided};
 use super::external::{self, Before, Due};
 use super::program::{self, Program};
-use super::{command, factors, options, room, server, transaction, worklist};
+use super::{command, factors, options, rate, room, server, transaction, worklist};
 use crate::cli::RunArgs;
 use crate::commands;
 use crate::engines;
@@ -71,6 +71,7 @@ impl Job {
         let default = match args.commands.command.is_empty() {
             _ if worklist::is_asked_for(args) => worklist::PRESET,
             _ if args.transactions.transaction.is_some() => transaction::PRESET,
+            true if args.rates.rate.is_some() => rate::PRESET,
             true => presets::DEFAULT,
             false => command::PRESET,
         };
@@ -459,6 +460,7 @@ fn overrides(args: &RunArgs, file: &StudyFile, topology: &Topology) -> Result<Ov
             command::options(&args.commands)?,
             of_list,
             transaction::options(&args.transactions)?,
+            rate::options(args),
         ]
         .into_iter()
         .flatten()
@@ -480,7 +482,8 @@ fn overrides(args: &RunArgs, file: &StudyFile, topology: &Topology) -> Result<Ov
 
 /// New prices and bound, completed by earlier ones.
 fn asked(args: &RunArgs, before: Asked) -> Asked {
-    Asked { prices: args.prices.over(before.prices), ..args.asked.over(before) }
+    let p99_ns = args.rates.slo.map(|seconds| seconds * 1e9);
+    Asked { prices: args.prices.over(before.prices), ..Asked { prices: None, p99_ns }.over(before) }
 }
 
 /// The program of the study's engine, and the versions for the result file.

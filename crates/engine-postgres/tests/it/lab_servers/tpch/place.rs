@@ -155,7 +155,13 @@ pub struct AtWork {
 /// A window that begins soon and is so long.
 pub fn window(milliseconds: u64) -> Window {
     let start_ns = clock::monotonic_ns() + 5_000_000;
-    Window { sequence: 0, start_ns, end_ns: start_ns + milliseconds * 1_000_000, piece_ns: None }
+    Window {
+        sequence: 0,
+        start_ns,
+        end_ns: start_ns + milliseconds * 1_000_000,
+        piece_ns: None,
+        arrivals: None,
+    }
 }
 
 impl AtWork {

@@ -9,7 +9,7 @@ use super::keys::{Keys, value_of};
 use super::shared::{Shared, counted, counters};
 use super::spec::{IndexSpec, Operation};
 use super::structure::{Costs, Open, wrong_value};
-use crate::worker::measure::{StepResult, closed_loop};
+use crate::worker::measure::{StepResult, step_loop};
 use crate::{EngineError, Session, SessionRequest, Window};
 
 /// Memory for this many added rows is touched before the first slice.
@@ -69,7 +69,7 @@ impl Session for IndexSession {
             }
             Ok(StepResult { rows, checked: rows, wrong: 0, think_ns: 0 })
         };
-        let mut slice = closed_loop(window, step, || Ok(counters(&state.borrow().costs)))?;
+        let mut slice = step_loop(window, step, || Ok(counters(&state.borrow().costs)))?;
         slice.counters.retain(|name, _| counted(name, &self.shared.structure));
         if operation == Operation::Insert {
             let turn = self.shared.turn();

@@ -82,7 +82,7 @@ fn work(at_work: &IndexAtWork, start: &StartRequest, slices: usize) -> Vec<Sessi
                     for _ in 0..slices {
                         let start_ns = clock::monotonic_ns();
                         let end_ns = start_ns + 10_000_000;
-                        let window = Window { sequence: 0, start_ns, end_ns, piece_ns: None };
+                        let window = Window { sequence: 0, start_ns, end_ns, piece_ns: None, arrivals: None };
                         done.push(session.slice(&window).unwrap());
                         barrier.wait();
                         barrier.wait();
@@ -195,7 +195,13 @@ fn a_wrong_value_and_a_missing_key_fail_the_run() {
 /// A session that finds what it should not, by each of the three ways.
 #[test]
 fn a_session_says_which_key_was_wrong() {
-    let window = |ns| Window { sequence: 0, start_ns: 0, end_ns: clock::monotonic_ns() + ns, piece_ns: None };
+    let window = |ns| Window {
+        sequence: 0,
+        start_ns: 0,
+        end_ns: clock::monotonic_ns() + ns,
+        piece_ns: None,
+        arrivals: None,
+    };
     for (absent_pct, spoilt, part) in [
         (0, None, "did not find the key"),
         (100, Some(true), "was never stored"),

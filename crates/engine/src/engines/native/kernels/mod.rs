@@ -14,7 +14,7 @@ use self::data::{Data, ELEMENT, Kernel};
 use super::error::failed;
 use super::locks::{Lock, LockKind, Waits};
 use super::options::common;
-use crate::worker::measure::{StepResult, closed_loop};
+use crate::worker::measure::{StepResult, step_loop};
 use crate::workloads::options::{only, whole, word};
 use crate::{
     EngineError, LoadRequest, Loaded, Running, Session, SessionRequest, Standing, StartRequest, Window,
@@ -171,7 +171,7 @@ impl Session for KernelSession {
     }
 
     fn slice(&mut self, window: &Window) -> Result<SessionSlice, EngineError> {
-        closed_loop(window, || self.step(), || Ok([]))
+        step_loop(window, || self.step(), || Ok([]))
     }
 }
 

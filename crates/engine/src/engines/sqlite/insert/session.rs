@@ -16,7 +16,7 @@ use super::spec::Spec;
 use super::tally::{Tally, check_rows};
 use super::waits::{self, Waits};
 use crate::worker::fixed::fixed_work;
-use crate::worker::measure::{StepResult, closed_loop};
+use crate::worker::measure::{StepResult, step_loop};
 use crate::workloads::insert::{Durability, Key, RandomKeys, Table, first_key, key_check};
 use crate::{EngineError, Session, SessionRequest, Window};
 
@@ -108,7 +108,7 @@ impl Session for InsertSession {
         waits.begin(window);
         let done = match spec.rows.rows_per_session {
             Some(all) => fixed_work(window, all, step, counters),
-            None => closed_loop(window, step, counters),
+            None => step_loop(window, step, counters),
         };
         tally.add(writer.rows - rows_before, writer.key_sum - sum_before);
         let mut slice = done?;

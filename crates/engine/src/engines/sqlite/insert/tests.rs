@@ -80,7 +80,7 @@ fn windows(count: u64, length_ns: u64) -> Vec<Window> {
     let first_ns = clock::monotonic_ns() + 50_000_000;
     let window = |sequence| {
         let start_ns = first_ns + sequence * (length_ns + 10_000_000);
-        Window { sequence, start_ns, end_ns: start_ns + length_ns, piece_ns: None }
+        Window { sequence, start_ns, end_ns: start_ns + length_ns, piece_ns: None, arrivals: None }
     };
     (0..count).map(window).collect()
 }
@@ -88,7 +88,7 @@ fn windows(count: u64, length_ns: u64) -> Vec<Window> {
 /// An hour: enough for any fixed amount of work.
 fn hour() -> [Window; 1] {
     let start_ns = clock::monotonic_ns() + 50_000_000;
-    [Window { sequence: 0, start_ns, end_ns: start_ns + 3_600_000_000_000, piece_ns: None }]
+    [Window { sequence: 0, start_ns, end_ns: start_ns + 3_600_000_000_000, piece_ns: None, arrivals: None }]
 }
 
 fn rows_of(file: &Path, condition: &str) -> i64 {

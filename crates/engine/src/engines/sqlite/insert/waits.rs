@@ -83,7 +83,7 @@ mod tests {
         let pauses: Vec<u128> = (0..14).map(|before| pause_of(before).as_millis()).collect();
         assert_eq!(pauses, [1, 2, 5, 10, 15, 20, 25, 25, 25, 50, 50, 100, 100, 100]);
         let waits = Arc::new(Waits::default());
-        waits.begin(&Window { sequence: 0, start_ns: 0, end_ns: u64::MAX, piece_ns: None });
+        waits.begin(&Window { sequence: 0, start_ns: 0, end_ns: u64::MAX, piece_ns: None, arrivals: None });
         let mut handler = handler(Arc::clone(&waits));
         assert!(handler(0) && handler(1) && !handler(MOST_PAUSES));
         let (count, total_ns) = waits.read();
@@ -93,7 +93,7 @@ mod tests {
     #[test]
     fn what_lies_outside_of_the_window_is_left_out() {
         let waits = Waits::default();
-        waits.begin(&Window { sequence: 0, start_ns: 100, end_ns: 200, piece_ns: None });
+        waits.begin(&Window { sequence: 0, start_ns: 100, end_ns: 200, piece_ns: None, arrivals: None });
         let cases =
             [(10, 90, 0, 0), (60, 110, 1, 10), (110, 150, 1, 40), (180, 260, 0, 20), (250, 260, 0, 0)];
         let (mut count, mut total_ns) = (0, 0);
@@ -102,7 +102,7 @@ mod tests {
             (count, total_ns) = (count + counts, total_ns + inside_ns);
             assert_eq!(waits.read(), (count, total_ns), "{began_ns} to {ended_ns}");
         }
-        waits.begin(&Window { sequence: 1, start_ns: 300, end_ns: 400, piece_ns: None });
+        waits.begin(&Window { sequence: 1, start_ns: 300, end_ns: 400, piece_ns: None, arrivals: None });
         assert_eq!(waits.read(), (0, 0));
     }
 }

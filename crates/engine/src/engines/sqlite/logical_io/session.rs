@@ -10,7 +10,7 @@ use super::super::files::PAGE_BYTES;
 use super::super::settings::{expect, initialise, query, refuse_shared_cache_group, set};
 use super::data;
 use super::spec::spec;
-use crate::worker::measure::{StepResult, closed_loop};
+use crate::worker::measure::{StepResult, step_loop};
 use crate::workloads::logical_io::{self, LogicalIo, Step, Steps};
 use crate::{EngineError, Session, SessionRequest, Window};
 
@@ -104,7 +104,7 @@ impl Session for SqliteSession {
         let mut read = prepare(connection, READ_SQL)?;
         let mut update = if spec.updates() { Some(prepare(connection, UPDATE_SQL)?) } else { None };
         let (count, think_ns) = (spec.work_unit, spec.think_time_ns());
-        closed_loop(
+        step_loop(
             window,
             || {
                 let step = steps.draw();

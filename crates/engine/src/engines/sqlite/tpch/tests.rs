@@ -68,7 +68,13 @@ fn ask(
 ) -> Result<QueryExecution, EngineError> {
     running.before()?;
     let start_ns = clock::monotonic_ns() + 1_000_000;
-    let window = Window { sequence: 0, start_ns, end_ns: start_ns + limit_ms * 1_000_000, piece_ns: None };
+    let window = Window {
+        sequence: 0,
+        start_ns,
+        end_ns: start_ns + limit_ms * 1_000_000,
+        piece_ns: None,
+        arrivals: None,
+    };
     std::thread::scope(|scope| {
         let during = scope.spawn(|| running.during(&window));
         let slice = session.queries(&window, &[query]);

@@ -7,7 +7,7 @@ use threadwise_study::SessionSlice;
 
 use super::super::error::failed;
 use super::super::ffi::{CacheCounters, take_cache_counters};
-use crate::worker::measure::{StepResult, closed_loop};
+use crate::worker::measure::{StepResult, step_loop};
 use crate::workloads::transaction::{AnswerSize, Draws, Statement, Transaction};
 use crate::{EngineError, Session, SessionRequest, Window};
 
@@ -40,7 +40,7 @@ impl Session for TransactionSession {
         let connection = &*connection;
         let mut ends = Ends::prepare(connection, transaction)?;
         let mut statements = prepare(connection, transaction)?;
-        closed_loop(
+        step_loop(
             window,
             || {
                 let values = draws.draw();

@@ -59,8 +59,13 @@ fn measure(load: &LoadRequest) -> Result<SessionSlice, EngineError> {
     let mut session = running.open(&open)?;
     session.warm()?;
     let start_ns = clock::monotonic_ns();
-    let slice =
-        session.slice(&Window { sequence: 0, start_ns, end_ns: start_ns + 50_000_000, piece_ns: None })?;
+    let slice = session.slice(&Window {
+        sequence: 0,
+        start_ns,
+        end_ns: start_ns + 50_000_000,
+        piece_ns: None,
+        arrivals: None,
+    })?;
     drop(session);
     running.finish()?;
     Ok(slice)

@@ -21,8 +21,9 @@ fn work_against_a_writer(
     other.execute_batch("BEGIN IMMEDIATE; INSERT INTO inserts VALUES (5, 0, '', 0, 0, 0)").unwrap();
     let window = window();
     let slice = thread::scope(|scope| {
+        let (window, waits) = (&window, &waits);
         scope.spawn(move || {
-            while !release(&window, &waits) {
+            while !release(window, waits) {
                 thread::sleep(std::time::Duration::from_millis(1));
             }
             other.execute_batch("ROLLBACK").unwrap();
@@ -39,7 +40,7 @@ fn a_session_that_finds_the_writer_busy_waits_and_counts_it() {
     for table in ["durable", "unlogged"] {
         let window = || {
             let start_ns = clock::monotonic_ns();
-            Window { sequence: 0, start_ns, end_ns: start_ns + 1_000_000_000, piece_ns: None }
+            Window { sequence: 0, start_ns, end_ns: start_ns + 1_000_000_000, piece_ns: None, arrivals: None }
         };
         // Whatever comes first, so that a machine without a CPU for us cannot hold it up.
         let release = |window: &Window, waits: &waits::Waits| {
@@ -56,7 +57,7 @@ fn a_session_that_finds_the_writer_busy_waits_and_counts_it() {
 fn a_session_without_a_turn_in_the_whole_window_has_waited_all_the_same() {
     let window = || {
         let start_ns = clock::monotonic_ns();
-        Window { sequence: 0, start_ns, end_ns: start_ns + 100_000_000, piece_ns: None }
+        Window { sequence: 0, start_ns, end_ns: start_ns + 100_000_000, piece_ns: None, arrivals: None }
     };
     let release = |window: &Window, _: &waits::Waits| clock::monotonic_ns() > window.end_ns;
     let mut tries = (0..20).map(|_| {

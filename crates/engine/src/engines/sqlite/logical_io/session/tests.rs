@@ -32,8 +32,13 @@ fn warmed(request: &SessionRequest) -> SqliteSession {
 fn work(session: &mut SqliteSession, window_ns: u64) -> Result<SessionSlice, EngineError> {
     for sequence in 0..100 {
         let start_ns = clock::monotonic_ns();
-        let slice =
-            session.slice(&Window { sequence, start_ns, end_ns: start_ns + window_ns, piece_ns: None })?;
+        let slice = session.slice(&Window {
+            sequence,
+            start_ns,
+            end_ns: start_ns + window_ns,
+            piece_ns: None,
+            arrivals: None,
+        })?;
         if slice.steps > 0 {
             return Ok(slice);
         }

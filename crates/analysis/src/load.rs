@@ -1,0 +1,227 @@
+//! Load at a rate: latencies from the moment at which requests were due, which rates are too high, and which of them
+//! keep a bound.
+//!
+//! Quantiles are those of all requests of a treatment, with intervals over blocks (`statistics::clustered`). A rate is
+//! too high if requests wait at the end of its windows: a queue that does not settle has no latency. Whether the 99th
+//! percentile keeps a bound is the question whether 99% of the requests do (docs/METHODOLOGY.md, "Load at a rate").
+
+use crate::Interval;
+use crate::estimate::{Observed, ObservedBlock};
+use crate::setting::Setting;
+use schemars::JsonSchema;
+use serde::Serialize;
+use threadwise_statistics::{Clusters, MergedLatency, arithmetic, geometric, per, t_quantile};
+use threadwise_study::arrivals::{BEGUN_LATE, DUE, QUEUED_NS, UNSERVED, WOKEN_LATE_NS};
+use threadwise_study::{Run, Slice, Study};
+
+/// Share of the requests of a window that have not begun at its end, from which on a rate is too high.
+const TOO_MANY: f64 = 0.05;
+
+/// The percentile that a bound is for.
+pub const BOUND_QUANTILE: f64 = 0.99;
+
+/// Treatments of a study at their rates.
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
+pub struct Load {
+    /// In study order.
+    pub points: Vec<LoadPoint>,
+}
+
+/// One treatment at its rate. Intervals are over blocks; an end that is not known is null.
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
+pub struct LoadPoint {
+    /// Its name.
+    pub treatment: String,
+    /// Requests that arrive a second.
+    pub rate_per_s: f64,
+    /// Requests that were due in its windows.
+    pub requests: u64,
+    /// Geometric mean over blocks of the mean latency.
+    pub latency_ns_mean: Option<Interval>,
+    /// Median latency.
+    pub latency_ns_p50: Option<Interval>,
+    /// 99th percentile; `None` with fewer than 1,000 requests.
+    pub latency_ns_p99: Option<Interval>,
+    /// 99.9th percentile; `None` with fewer than 10,000 requests.
+    pub latency_ns_p999: Option<Interval>,
+    /// Mean time that a request waited for a free session.
+    pub queued_ns: Option<Interval>,
+    /// Mean time by which the client woke up late for a request, which is part of the latencies.
+    pub woken_late_ns: Option<Interval>,
+    /// Share of a window's requests that had not begun at its end.
+    pub waiting_share: Option<Interval>,
+    /// Share of the requests that were given up.
+    pub unserved_share: f64,
+    /// Whether the rate is shown to be too high: more requests wait at the end of a window than a queue that settles
+    /// would have.
+    pub is_overload: bool,
+    /// Its latencies.
+    #[serde(skip)]
+    #[schemars(skip)]
+    pub clusters: Option<Clusters>,
+}
+
+/// Whether a treatment keeps a bound.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Keeps {
+    /// It is shown to.
+    Shown,
+    /// It is shown not to.
+    ShownNot,
+    /// The data do not decide it.
+    Open,
+}
+
+impl LoadPoint {
+    /// Whether 99% of its requests take no longer, at a level of 1 − `alpha` for both answers together.
+    pub fn keeps(&self, bound_ns: f64, alpha: f64) -> Keeps {
+        if self.is_overload {
+            return Keeps::ShownNot;
+        }
+        let clusters = self.clusters.as_ref();
+        let Some(share) = clusters.and_then(|one| one.share_within(bound_ns as u64, BOUND_QUANTILE)) else {
+            return Keeps::Open;
+        };
+        let Some(least) = t_quantile(1.0 - alpha / 2.0, share.degrees) else { return Keeps::Open };
+        match share.t_against(BOUND_QUANTILE) {
+            t if t >= least => Keeps::Shown,
+            t if t <= -least => Keeps::ShownNot,
+            _ => Keeps::Open,
+        }
+    }
+
+    /// Its 99th percentile, as far as it is known.
+    fn p99_ns(&self) -> Option<f64> {
+        let exact = self.latency_ns_p99.as_ref().map(|p99| p99.mean);
+        exact.or_else(|| self.clusters.as_ref()?.quantile_ns(BOUND_QUANTILE))
+    }
+}
+
+/// The highest of some rates that keeps a bound. Both ends hold together at the level of the test: rates are tested in
+/// their order, from below until one is not shown to keep it, from above until one is not shown to break it, so that no
+/// adjustment is needed (fixed sequence: W. Maurer, L. A. Hothorn, W. Lehmacher, 1995).
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct HighestRate {
+    /// Where the 99th percentile crosses the bound, on a straight line between the logarithms of two measured rates;
+    /// `None` if it crosses none.
+    pub value: Option<f64>,
+    /// The highest rate that is shown to keep the bound; `None` if none is.
+    pub kept: Option<f64>,
+    /// The lowest rate that is shown to break it; `None` if none is.
+    pub broken: Option<f64>,
+}
+
+impl HighestRate {
+    /// By which several are ordered.
+    pub fn order(&self) -> f64 {
+        self.value.or(self.kept).or(self.broken.map(|broken| broken / 2.0)).unwrap_or(0.0)
+    }
+
+    /// Of points in the order of their rates.
+    pub fn of(points: &[&LoadPoint], bound_ns: f64, alpha: f64) -> Self {
+        // Both sequences are one-sided.
+        let is = |keeps: Keeps| move |point: &&&LoadPoint| point.keeps(bound_ns, alpha) == keeps;
+        let kept = points.iter().take_while(is(Keeps::Shown)).last().map(|point| point.rate_per_s);
+        let broken = points.iter().rev().take_while(is(Keeps::ShownNot)).last().map(|point| point.rate_per_s);
+        Self { value: crossing(points, bound_ns), kept, broken }
+    }
+}
+
+fn crossing(points: &[&LoadPoint], bound_ns: f64) -> Option<f64> {
+    points.windows(2).find_map(|pair| {
+        let [below, above] = [pair[0].p99_ns()?, pair[1].p99_ns()?].map(f64::ln);
+        let (bound, rates) = (bound_ns.ln(), [pair[0].rate_per_s.ln(), pair[1].rate_per_s.ln()]);
+        (below <= bound && above > bound)
+            .then(|| (rates[0] + (rates[1] - rates[0]) * (bound - below) / (above - below)).exp())
+    })
+}
+
+/// All treatments; `None` for a study that is not at a rate.
+pub(crate) fn load(setting: &Setting<'_>, observed: &Observed, runs: &[Run]) -> Option<Load> {
+    let study = setting.study;
+    if !study.is_at_a_rate() {
+        return None;
+    }
+    let point = |at: usize| {
+        let of_block = |block: &ObservedBlock| {
+            observed.usable(block, at)?;
+            runs.get(block.sources[at]?)
+        };
+        let of_treatment: Vec<&Run> = observed.blocks.iter().filter_map(of_block).collect();
+        point(study, at, &of_treatment, setting.alpha)
+    };
+    Some(Load { points: (0..study.treatments.len()).filter_map(point).collect() })
+}
+
+fn point(study: &Study, at: usize, runs: &[&Run], alpha: f64) -> Option<LoadPoint> {
+    let treatment = &study.treatments[at];
+    let clusters = Clusters::of(&runs.iter().map(|run| merged(run)).collect::<Vec<_>>());
+    let quantile = |q: f64| clusters.as_ref()?.quantile(q, alpha);
+    let mean = |unit: &str, value: fn(&Run) -> Option<f64>| {
+        arithmetic(&runs.iter().filter_map(|run| value(run)).collect::<Vec<f64>>(), unit, alpha)
+    };
+    let logs: Vec<f64> =
+        clusters.iter().flat_map(|one| one.means_ns().map(f64::ln).collect::<Vec<_>>()).collect();
+    let waiting_share =
+        mean("share", |run| per(of_sessions(run, BEGUN_LATE) + of_slices(run, UNSERVED), due(run)));
+    let total = |amount: fn(&Run) -> f64| runs.iter().map(|run| amount(run)).sum::<f64>();
+    let unserved_share = per(total(|run| of_slices(run, UNSERVED)), total(due)).unwrap_or(0.0);
+    Some(LoadPoint {
+        treatment: treatment.name.clone(),
+        rate_per_s: treatment.rate_per_s()?,
+        requests: total(due) as u64,
+        latency_ns_mean: geometric(&logs, 1.0, "ns", alpha),
+        latency_ns_p50: quantile(0.5),
+        latency_ns_p99: quantile(BOUND_QUANTILE),
+        latency_ns_p999: quantile(0.999),
+        queued_ns: mean("ns", |run| per(of_sessions(run, QUEUED_NS), steps(run))),
+        woken_late_ns: mean("ns", |run| per(of_sessions(run, WOKEN_LATE_NS), steps(run))),
+        is_overload: waiting_share.as_ref().is_some_and(|share| share.low > TOO_MANY),
+        waiting_share,
+        unserved_share,
+        clusters,
+    })
+}
+
+/// Latencies of all slices and sessions of a run; none if one cannot be read.
+fn merged(run: &Run) -> MergedLatency {
+    let mut merged = MergedLatency::new();
+    let all = run.slices.iter().flat_map(|slice| &slice.sessions);
+    match all.map(|session| merged.add(&session.latency)).collect::<Result<(), _>>() {
+        Ok(()) => merged,
+        Err(_) => MergedLatency::new(),
+    }
+}
+
+fn of_sessions(run: &Run, counter: &str) -> f64 {
+    let of_slice = |slice: &Slice| {
+        slice
+            .sessions
+            .iter()
+            .filter_map(|one| one.counters.get(counter))
+            .map(|count| *count as f64)
+            .sum::<f64>()
+    };
+    run.slices.iter().map(of_slice).sum()
+}
+
+fn of_slices(run: &Run, counter: &str) -> f64 {
+    run.slices.iter().filter_map(|slice| slice.counters.get(counter)).map(|count| *count as f64).sum()
+}
+
+fn due(run: &Run) -> f64 {
+    of_slices(run, DUE)
+}
+
+fn steps(run: &Run) -> f64 {
+    run.slices.iter().flat_map(|slice| &slice.sessions).map(|session| session.steps as f64).sum()
+}
+
+/// Mean latency of a run's requests; `None` of a run that is not at a rate, or at one that is too high.
+pub(crate) fn mean_latency_ns(run: &Run, merged: &MergedLatency) -> Option<f64> {
+    let waiting = per(of_sessions(run, BEGUN_LATE) + of_slices(run, UNSERVED), due(run))?;
+    Clusters::of(std::slice::from_ref(merged)).filter(|_| waiting <= TOO_MANY)?.means_ns().next()
+}
+
+#[cfg(test)]
+mod tests;
