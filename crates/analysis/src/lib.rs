@@ -45,6 +45,7 @@ mod setting;
 mod shape;
 pub mod spins;
 pub mod validity;
+mod vcpus;
 pub mod warmups;
 mod words;
 pub mod worklist;

@@ -13,13 +13,13 @@ use crate::sections::{
 use crate::words::finding;
 use crate::{
     Facts, Finding, FindingKind, advice, arms, by_state, changed_with, cost, drift, external_arms,
-    long_windows, published, quota, round_trips,
+    long_windows, published, quota, round_trips, vcpus,
 };
 use threadwise_document::finding::in_order;
 use threadwise_document::{Prose, Section};
 use threadwise_study::Study;
 
-const QUESTIONS: [Question; 35] = [
+const QUESTIONS: [Question; 36] = [
     Question { findings: validity, ..Question::new("validity") },
     Question { findings: |facts| advice::findings(&advice::advice(facts)), ..Question::new("advice") },
     Question {
@@ -32,6 +32,7 @@ const QUESTIONS: [Question; 35] = [
         sections: |facts| kinds::of(facts.study).answers(facts),
         ..Question::new("workload")
     },
+    vcpus::VCPUS,
     Question { sections: |facts| list(sections::choices::section(facts)), ..Question::new("choices") },
     Question { sections: |facts| list(cost::section(facts)), ..Question::new("cost") },
     Question {

@@ -229,7 +229,7 @@ impl Bench<'_> {
             arrivals: None,
         };
         for member in crew {
-            member.windows.send(window)?;
+            member.windows.send(window.clone())?;
         }
         treatment.during(&window)?;
         let mut slices =

@@ -44,6 +44,7 @@ use connect::{Environment, Target};
 pub use connection::PostgresConnection;
 use options::{Choice, External, Managed, SCHEMA};
 pub use steps::parse as parse_steps;
+pub use transaction::parse as parse_transaction;
 #[doc(hidden)]
 pub use workload::canonical_plan;
 use workload::{load_shared, suffix};

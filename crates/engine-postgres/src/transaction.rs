@@ -27,7 +27,7 @@ const OUTLIVE_ROLLBACK: &str = include_str!("outlive_rollback.txt");
 ///
 /// # Errors
 /// See [`Transaction::parse`].
-pub(crate) fn parse(load: &LoadRequest) -> Result<Transaction, EngineError> {
+pub fn parse(load: &LoadRequest) -> Result<Transaction, EngineError> {
     Transaction::parse(&load.options, QUOTING, OUTLIVE_ROLLBACK)
 }
 

@@ -250,6 +250,16 @@ pub trait Engine: Send + Sync {
         Ok(Vec::new())
     }
 
+    /// The vCPUs of the user's server as it says itself; `None` if it does not say, or if these options do not name a
+    /// server of the user. Changes nothing there.
+    ///
+    /// # Errors
+    /// The server does not answer.
+    fn vcpus(&self, engine_options: &Options) -> Result<Option<u32>, EngineError> {
+        let _ = engine_options;
+        Ok(None)
+    }
+
     /// What the user's server allows the login to do, point by point, for `threadwise check`; empty if these options
     /// do not name a server of the user. Changes nothing there.
     ///

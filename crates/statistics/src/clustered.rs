@@ -209,18 +209,40 @@ mod tests {
         low
     }
 
+    /// In how many studies the interval covers the true quantile: of blocks that differ by `sd`.
+    fn covered(studies: u64, (sd, blocks, steps): (f64, usize, usize), q: f64) -> usize {
+        let truth = truth(q, sd);
+        let covers = |seed: &u64| {
+            let found = study(*seed, blocks, steps, sd).quantile(q, 0.05).unwrap();
+            (found.low..=found.high).contains(&truth)
+        };
+        (0..studies).filter(covers).count()
+    }
+
+    /// By how much blocks differ, how many there are, and the steps of each.
+    const DESIGNS: [(f64, usize, usize); 4] = [(0.0, 8, 400), (0.2, 8, 400), (0.2, 16, 200), (0.4, 12, 300)];
+
     #[test]
     fn intervals_cover_the_quantile_where_blocks_differ_and_where_they_do_not() {
-        for (sd, blocks, steps) in [(0.0, 8, 400), (0.2, 8, 400), (0.2, 16, 200), (0.4, 12, 300)] {
+        for design in DESIGNS {
             for q in [0.5, 0.99] {
-                let truth = truth(q, sd);
-                let covered = (0..120).filter(|seed| {
-                    let found = study(*seed, blocks, steps, sd).quantile(q, 0.05).unwrap();
-                    (found.low..=found.high).contains(&truth)
-                });
-                let covered = covered.count();
+                let covered = covered(120, design, q);
                 // 95% of 120 is 114; where blocks differ by 40%, some 90%.
-                assert!((102..=120).contains(&covered), "sd {sd}, {blocks} blocks, {q}: {covered} of 120");
+                assert!((102..=120).contains(&covered), "{design:?}, {q}: {covered} of 120");
+            }
+        }
+    }
+
+    /// `cargo test -p threadwise-statistics lab_coverage -- --ignored --nocapture` prints the figures of
+    /// docs/METHODOLOGY.md.
+    #[test]
+    #[ignore = "two minutes: the laboratory runs it"]
+    fn lab_coverage_of_quantiles() {
+        for design in DESIGNS {
+            for q in [0.5, 0.99] {
+                let covered = covered(1000, design, q);
+                println!("{design:?}, {q}: {covered} of 1000");
+                assert!((850..=1000).contains(&covered), "{design:?}, {q}: {covered}");
             }
         }
     }

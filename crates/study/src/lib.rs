@@ -30,6 +30,7 @@ pub mod study;
 pub mod time;
 pub mod tpch;
 pub mod transaction;
+pub mod vcpus;
 pub mod version;
 pub mod warmup;
 pub mod worklist;

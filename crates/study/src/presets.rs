@@ -8,8 +8,8 @@ macro_rules! presets {
 }
 
 /// Name and text of each preset; the first is the default.
-const PRESETS: [(&str, &str); 22] = presets! {
-    "placement" "session-sweep" "cached-reads" "concurrent-inserts" "smt-boots" "locks" "kernels" "smt-off" "load"
+const PRESETS: [(&str, &str); 23] = presets! {
+    "placement" "session-sweep" "cached-reads" "concurrent-inserts" "smt-boots" "locks" "kernels" "smt-off" "load" "vcpus"
     "log-buffer" "log-buffer-memory" "parallel-queries" "parallel-workers" "tpch-streams" "mixed-load"
     "pool" "transaction" "maxdop" "bind" "command" "work-list" "reload-schedule"
 };

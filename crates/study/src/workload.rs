@@ -32,6 +32,8 @@ pub enum Workload {
     LogBuffer,
     /// The user's statements.
     Transaction,
+    /// Computing inside a server.
+    Burn,
     /// The user's command.
     Command,
     /// A list of files or databases.
@@ -224,6 +226,24 @@ const TRANSACTION: Known = Known {
     ..OTHER
 };
 
+const UNITS: Nouns = Nouns {
+    rate: "units/s",
+    rate_in_full: "Units of computing per second",
+    cpu: "CPU/unit",
+    row: "unit",
+    noun: "units",
+    noun_one: "unit",
+    ..ROWS
+};
+
+const BURN: Known = Known {
+    name: "burn",
+    about: "computing inside the server, one statement after another; no table, no procedure",
+    unit: Some("a unit is one statement that computes with 10,000 numbers and reads no table"),
+    nouns: UNITS,
+    ..OTHER
+};
+
 const COMMAND: Known = Known {
     name: "command",
     about: "your command, one whole run after another",
@@ -244,7 +264,7 @@ const WORK_LIST: Known = Known {
 
 impl Workload {
     /// All that have a name here, in the order in which `threadwise list` shows them.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::LogicalIo,
         Self::Insert,
         Self::Index,
@@ -253,6 +273,7 @@ impl Workload {
         Self::ParallelScan,
         Self::LogBuffer,
         Self::Transaction,
+        Self::Burn,
         Self::Command,
         Self::WorkList,
     ];
@@ -268,6 +289,7 @@ impl Workload {
             Self::ParallelScan => &PARALLEL_SCAN,
             Self::LogBuffer => &LOG_BUFFER,
             Self::Transaction => &TRANSACTION,
+            Self::Burn => &BURN,
             Self::Command => &COMMAND,
             Self::WorkList => &WORK_LIST,
             Self::Other(_) => &OTHER,
@@ -285,6 +307,11 @@ impl Workload {
     /// Names of several, as a message lists them.
     pub fn list(workloads: &[Self]) -> String {
         workloads.iter().map(Self::name).collect::<Vec<_>>().join(", ")
+    }
+
+    /// Whether its sessions execute statements that need no data of threadwise's: nothing is made in a server.
+    pub fn makes_nothing(&self) -> bool {
+        matches!(self, Self::Transaction | Self::Burn)
     }
 
     /// Whether each run is one whole command or work list, alone on the machine.

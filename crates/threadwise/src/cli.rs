@@ -9,7 +9,7 @@ use crate::commands::headroom::args::HeadroomArgs;
 use crate::commands::probe::spins::SpinsArgs;
 use crate::commands::questions::{AbArgs, BindArgs, MaxdopArgs, PoolArgs};
 use crate::commands::reload::{ReloadArgs, ReloadWatchdogArgs};
-use crate::commands::run::{CommandArgs, MeasureArgs, RateArgs, SliceArgs, TransactionArgs};
+use crate::commands::run::{CommandArgs, MeasureArgs, RateArgs, SliceArgs, TransactionArgs, VcpuArgs};
 use crate::commands::smt::{SmtArgs, SmtWatchdogArgs};
 use crate::commands::worklist::{WorklistRunArgs, WorklistSqliteArgs};
 use crate::prices::PriceArgs;
@@ -401,6 +401,9 @@ pub struct RunArgs {
     /// The user's own transactions.
     #[command(flatten)]
     pub transactions: TransactionArgs,
+    /// What the preset vcpus needs to know.
+    #[command(flatten)]
+    pub vcpus: VcpuArgs,
     /// Prices.
     #[command(flatten)]
     pub prices: PriceArgs,

@@ -111,6 +111,18 @@ pub fn share(text: &str) -> Result<f64, String> {
     Ok(value)
 }
 
+/// A share of a server, `1%` to `200%`.
+///
+/// # Errors
+/// Not such a share.
+pub fn server_share(text: &str) -> Result<f64, String> {
+    let percent: Option<f64> = text.strip_suffix('%').and_then(|digits| digits.trim().parse().ok());
+    percent
+        .filter(|percent| (1.0..=200.0).contains(percent))
+        .map(|percent| percent / 100.0)
+        .ok_or_else(|| format!("'{text}' is not a share of a server: write 50%, up to 200%"))
+}
+
 /// A number above 0, such as `1106`, `113,246,628` or `1.1e8`.
 ///
 /// # Errors

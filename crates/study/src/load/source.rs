@@ -252,6 +252,15 @@ impl StudyFile {
         Ok(Self { is_preset: true, ..Self::parse(text, &format!("preset {name}"))? })
     }
 
+    /// Reads a preset with more definitions at its end.
+    ///
+    /// # Errors
+    /// As [`Self::preset`]; what is added is faulty.
+    pub fn preset_with(name: &str, more: &str) -> Result<Self, LoadError> {
+        let Some(text) = presets::get(name) else { return Self::preset(name) };
+        Ok(Self { is_preset: true, ..Self::parse(&format!("{text}\n{more}"), &format!("preset {name}"))? })
+    }
+
     /// Short name of the study.
     pub fn name(&self) -> &str {
         &self.definition.name

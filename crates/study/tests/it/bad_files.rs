@@ -231,6 +231,6 @@ fn columns_are_counted_in_characters() {
 fn an_unknown_preset_lists_the_known_ones() {
     assert_eq!(
         StudyFile::preset("placment").unwrap_err().to_string(),
-        "there is no preset 'placment': presets are placement, session-sweep, cached-reads, concurrent-inserts, smt-boots, locks, kernels, smt-off, load, log-buffer, log-buffer-memory, parallel-queries, parallel-workers, tpch-streams, mixed-load, pool, transaction, maxdop, bind, command, work-list, reload-schedule; a study definition's name ends in .toml"
+        "there is no preset 'placment': presets are placement, session-sweep, cached-reads, concurrent-inserts, smt-boots, locks, kernels, smt-off, load, vcpus, log-buffer, log-buffer-memory, parallel-queries, parallel-workers, tpch-streams, mixed-load, pool, transaction, maxdop, bind, command, work-list, reload-schedule; a study definition's name ends in .toml"
     );
 }

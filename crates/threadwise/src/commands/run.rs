@@ -15,6 +15,7 @@ mod rate;
 mod room;
 mod server;
 pub mod transaction;
+mod vcpus;
 mod watch;
 mod worklist;
 
@@ -25,7 +26,7 @@ use crate::error::AppError;
 use crate::opened::Opened;
 use crate::output;
 pub use args::{
-    CommandArgs, MeasureArgs, RateArgs, SliceArgs, TransactionArgs, metric, server as server_name,
+    CommandArgs, MeasureArgs, RateArgs, SliceArgs, TransactionArgs, VcpuArgs, metric, server as server_name,
 };
 pub use boots::{here as boot_here, root as boot_root};
 use prepare::Job;

@@ -4,6 +4,7 @@ use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 use threadwise_study::arrivals::RATES_PER_S;
 use threadwise_study::command;
+use threadwise_study::vcpus::MOST_VCPUS;
 
 /// Options of `run`, `pool`, `maxdop`, `bind` and `ab`: duration, precision and output.
 #[derive(Debug, Clone, Args, Default)]
@@ -152,6 +153,23 @@ fn rates(text: &str) -> Result<Rates, String> {
         Some(pair) => Err(format!("{} a second is given twice", pair[0])),
         None => Ok(Rates::PerSecond(rates)),
     }
+}
+
+/// Options of `run` for the preset `vcpus`.
+#[derive(Debug, Clone, Args, Default)]
+pub struct VcpuArgs {
+    /// vCPUs of the server, for the preset vcpus
+    ///
+    /// [default: what the server says; of a private server the logical CPUs that it may use]
+    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..=i64::from(MOST_VCPUS)), hide_short_help = true, help_heading = "Servers")]
+    pub vcpus: Option<u32>,
+    /// Share of your server that the preset vcpus may keep busy, such as 50% or 150%
+    ///
+    /// Of 8 vCPUs 50% are four sessions, which do not show what the second half adds; 100% keeps all of them busy, and 150%
+    /// shows what sessions past them do. A server of yours is not loaded without it. The study stops when another
+    /// connection's statements take three times as long as before. [default: 150% of a private server]
+    #[arg(long, value_name = "PERCENT", value_parser = crate::input::server_share, hide_short_help = true, help_heading = "Servers")]
+    pub share: Option<f64>,
 }
 
 /// Options of `run` and `ab` for the workload `command`.

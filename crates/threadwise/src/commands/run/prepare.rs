@@ -4,7 +4,7 @@ use super::boots;
 use super::bound::{self, Decided};
 use super::external::{self, Before, Due};
 use super::program::{self, Program};
-use super::{command, factors, options, rate, room, server, transaction, worklist};
+use super::{command, factors, options, rate, room, server, transaction, vcpus, worklist};
 use crate::cli::RunArgs;
 use crate::commands;
 use crate::engines;
@@ -75,7 +75,11 @@ impl Job {
             true => presets::DEFAULT,
             false => command::PRESET,
         };
-        let file = study_file(args.study.as_deref().unwrap_or(default))?;
+        let name = args.study.as_deref().unwrap_or(default);
+        let file = match vcpus::file(args, name, topology)? {
+            Some(file) => file,
+            None => study_file(name)?,
+        };
         command::only_for_commands(&args.commands, file.workload())?;
         transaction::only_for_transactions(&args.transactions, file.workload())?;
         let (mut study, bound) = resolved(args, &file, topology)?;
