@@ -11,7 +11,7 @@ use crate::Server;
 use crate::error::{failed, query};
 
 /// PostgreSQL's quoting.
-const QUOTING: Quoting = Quoting {
+pub(crate) const QUOTING: Quoting = Quoting {
     dollars: true,
     nested_comments: true,
     backslashes: false,
@@ -21,7 +21,7 @@ const QUOTING: Quoting = Quoting {
 };
 
 /// Functions whose effect outlives a ROLLBACK.
-const OUTLIVE_ROLLBACK: &str = include_str!("outlive_rollback.txt");
+pub(crate) const OUTLIVE_ROLLBACK: &str = include_str!("outlive_rollback.txt");
 
 /// Reads and checks the options.
 ///

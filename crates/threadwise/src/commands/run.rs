@@ -38,6 +38,9 @@ use threadwise_study::{Workload, plan_block};
 
 /// Measures, stores, analyses, reports.
 pub fn run(args: &RunArgs) -> Result<(), AppError> {
+    if let Some(source) = &args.transactions.transactions_from {
+        return transaction::draft(source, args);
+    }
     let began = Instant::now();
     let topology = topology::live()?;
     let mut job = match &args.resume {

@@ -23,6 +23,17 @@ pub struct TopStatement {
     pub types: Result<Vec<String>, String>,
 }
 
+/// What a draft is asked for.
+#[derive(Debug, Clone, Copy)]
+pub struct DraftRequest<'a> {
+    /// Where the statistics come from, one of the engine's [`sources`](crate::Engine::statement_sources).
+    pub source: &'a str,
+    /// How many statements are looked at, those with the most time first.
+    pub top: usize,
+    /// The database that transactions may write to, if any.
+    pub may_write: Option<&'a str>,
+}
+
 /// How an engine reads statements.
 #[derive(Debug, Clone, Copy)]
 pub struct Rules<'a> {
