@@ -32,7 +32,7 @@ pub(crate) fn write(server: &Server, request: &DraftRequest<'_>) -> Result<Strin
     let mut client = server.connect("threadwise draft")?;
     client.batch_execute(LIMITS).map_err(|cause| query("prepare a connection", &cause))?;
     let database: String = client
-        .query_one("SELECT current_database()::text", &[])
+        .query_one("SELECT current_database()::text AS of_pg_stat_statements", &[])
         .and_then(|row| row.try_get(0))
         .map_err(|cause| query("ask for the name of the database", &cause))?;
     if let Some(named) = request.may_write.filter(|named| *named != database) {
@@ -134,7 +134,7 @@ fn types(client: &mut Client, text: &str) -> Result<Vec<String>, String> {
         cause.as_db_error().map_or_else(|| server_message(&cause), |error| error.message().to_owned())
     })?;
     let mut name = |kind: &Type| {
-        let row = client.query_one("SELECT format_type($1, NULL)", &[&kind.oid()]);
+        let row = client.query_one("SELECT format_type($1, NULL) AS of_pg_stat_statements", &[&kind.oid()]);
         row.and_then(|row| row.try_get(0)).unwrap_or_else(|_| kind.name().to_owned())
     };
     Ok(prepared.params().iter().map(&mut name).collect())
@@ -142,6 +142,6 @@ fn types(client: &mut Client, text: &str) -> Result<Vec<String>, String> {
 
 /// The role, as it is written in a statement.
 fn user(client: &mut Client) -> String {
-    let row = client.query_one("SELECT quote_ident(current_user)", &[]);
+    let row = client.query_one("SELECT quote_ident(current_user) AS of_pg_stat_statements", &[]);
     row.and_then(|row| row.try_get(0)).unwrap_or_else(|_| "this role".to_owned())
 }

@@ -115,7 +115,10 @@ pub fn draft(source: &str, args: &RunArgs) -> Result<(), AppError> {
     engine_options.extend(given);
     let top = args.transactions.top.unwrap_or(DRAFTED) as usize;
     let request = DraftRequest { source, top, may_write: args.transactions.may_write.as_deref() };
-    output::print(&engine.draft(&engine_options, &request).map_err(|error| AppError::engine(&error))?)
+    let draft = engine.draft(&engine_options, &request).map_err(|error| {
+        as_typed(&error, &args.transactions).map_or_else(|| AppError::engine(&error), AppError::Input)
+    })?;
+    output::print(&draft)
 }
 
 /// Refuses options of transactions for another workload.
