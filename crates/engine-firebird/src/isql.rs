@@ -179,7 +179,7 @@ impl Isql {
             }
             let found = String::from_utf8_lossy(&line);
             let found = found.trim_end();
-            if found.as_bytes() == self.mark.as_bytes() {
+            if found.trim() == self.mark {
                 break;
             }
             if !error.is_empty() || found.starts_with(ERROR) {

@@ -156,31 +156,39 @@ impl Texts {
             TextPart::Pause(_) => None,
         };
         let texts: Vec<String> = self.texts(drawn)?.into_iter().filter_map(text).collect();
-        for (at, answer) in isql.skip_last(&texts).into_iter().enumerate() {
+        let script = &self.transaction.scripts[drawn.script];
+        let steps = script.steps.iter().filter(|step| !matches!(step, Step::Sleep(_)));
+        for (step, answer) in steps.zip(isql.skip_last(&texts)) {
             let error = match answer {
                 Ok(Skipped { error, .. }) => error,
                 Err(ended) => Some(ended),
             };
-            error.map_or(Ok(()), |words| Err(self.explain(drawn.script, at, &words)))?;
+            error.map_or(Ok(()), |words| Err(explained(script, Some(step), &words)))?;
         }
         Ok(())
     }
 
-    /// An error of the statement at this place among those that are sent for a script.
-    pub(super) fn explain(&self, script: usize, at: usize, words: &str) -> EngineError {
-        let hint = match words.contains("read-only transaction") {
-            true => "; --may-write with the path of the file lets transactions write to its copy",
-            false => "",
-        };
+    /// The error at which a script ended after this many statements, of which isql gives statistics: all but those that
+    /// begin transactions.
+    pub(super) fn explain(&self, script: usize, done: usize, words: &str) -> EngineError {
         let script = &self.transaction.scripts[script];
-        let mut sent = script.steps.iter().filter(|step| !matches!(step, Step::Sleep(_)));
-        match sent.nth(at) {
-            Some(Step::Begin) => failed("begin a transaction", words),
-            Some(Step::Statement(at)) => {
-                failed(format!("execute {}", script.statements[*at].place), format!("{words}{hint}"))
-            }
-            _ => failed("end a transaction", words),
+        let mut counted = script.steps.iter().filter(|step| matches!(step, Step::Statement(_) | Step::End));
+        explained(script, counted.nth(done), words)
+    }
+}
+
+/// The error of a step.
+fn explained(script: &Script, step: Option<&Step>, words: &str) -> EngineError {
+    let hint = match words.contains("read-only transaction") {
+        true => "; --may-write with the path of the file lets transactions write to its copy",
+        false => "",
+    };
+    match step {
+        Some(Step::Begin) => failed("begin a transaction", words),
+        Some(Step::Statement(at)) => {
+            failed(format!("execute {}", script.statements[*at].place), format!("{words}{hint}"))
         }
+        _ => failed("end a transaction", words),
     }
 }
 
@@ -294,8 +302,8 @@ mod tests {
                 TextPart::Text(format!("{begin}select 2 from t\n^^\nROLLBACK^^\n")),
             ]
         );
-        for (at, part) in [(0, "begin"), (1, "execute line 2"), (2, "end"), (4, "execute line 5"), (9, "end")] {
-            assert!(texts.explain(0, at, "words").to_string().contains(part), "{at}");
+        for (done, part) in [(0, "execute line 2"), (1, "end"), (2, "execute line 5"), (9, "end")] {
+            assert!(texts.explain(0, done, "words").to_string().contains(part), "{done}");
         }
     }
 
