@@ -53,7 +53,9 @@ pub(crate) fn write(server: &Server, request: &DraftRequest<'_>) -> Result<Strin
     match (top.is_empty(), hidden) {
         (true, 0) => Err(failed(
             ACTION,
-            format!("it has no statement of the database '{database}' yet: let your application run, and ask again"),
+            format!(
+                "it has no statement of the database '{database}' yet: let your application run, and ask again"
+            ),
         )),
         (true, _) => Err(failed(ACTION, format!("the statements of other roles are hidden: {grant}"))),
         (false, _) => {
@@ -116,7 +118,8 @@ fn found(client: &mut Client, database: &str) -> Result<Vec<Found>, EngineError>
 
 /// The server's message, with what helps.
 fn explained(cause: &postgres::Error) -> String {
-    let message = cause.as_db_error().map_or_else(|| server_message(cause), |error| error.message().to_owned());
+    let message =
+        cause.as_db_error().map_or_else(|| server_message(cause), |error| error.message().to_owned());
     match cause.code() {
         Some(code) if *code == SqlState::INSUFFICIENT_PRIVILEGE => {
             format!("{message}: GRANT SELECT ON pg_stat_statements and GRANT pg_read_all_stats to this role")

@@ -62,7 +62,10 @@ pub(crate) fn connect(
 /// Why a backslash may have another meaning than it had when the file was split into statements.
 fn backslash(transaction: &Transaction, standard_conforming_strings: &str) -> Option<String> {
     let has = |text: &str| text.contains('\\');
-    let statement = transaction.statements().chain(transaction.queries()).find(|one| has(&one.text(|_| String::new())))?;
+    let statement = transaction
+        .statements()
+        .chain(transaction.queries())
+        .find(|one| has(&one.text(|_| String::new())))?;
     (standard_conforming_strings != "on").then(|| {
         format!(
             "{}: it has a backslash, which means something else while standard_conforming_strings is off: write it \

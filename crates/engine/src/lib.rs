@@ -270,7 +270,7 @@ pub trait Engine: Send + Sync {
     fn draft(&self, engine_options: &Options, request: &DraftRequest<'_>) -> Result<String, EngineError> {
         let _ = engine_options;
         let why = format!("{} drafts no transactions from '{}'", self.name(), request.source);
-        Err(workloads::options::refuse("transactions-from", why))
+        Err(EngineError::Option { option: "transactions-from".into(), why })
     }
 
     /// Whether the user's server is bound as a whole, by a setting of its own, since any of its threads may serve any

@@ -9,9 +9,7 @@
 use std::sync::Arc;
 use threadwise_engine::EngineError;
 use threadwise_engine::workloads::options::refuse;
-use threadwise_engine::workloads::transaction::{
-    BindValue, Drawn, Lists, Script, Step, Transaction,
-};
+use threadwise_engine::workloads::transaction::{BindValue, Drawn, Lists, Script, Step, Transaction};
 use threadwise_study::transaction::SQL;
 
 use crate::error::failed;
@@ -94,9 +92,8 @@ impl Texts {
             let begin = format!("SET TRANSACTION READ ONLY ISOLATION LEVEL SNAPSHOT{END}\n");
             isql.skip("begin a transaction", &begin)?;
             let text = format!("{}\n{END}\n", query.text(|_| String::new()));
-            let values = isql.column(&action, &text, &|text| {
-                check_value(text).map(|()| BindValue::Text(text.into()))
-            })?;
+            let values = isql
+                .column(&action, &text, &|text| check_value(text).map(|()| BindValue::Text(text.into())))?;
             isql.skip("end a transaction", &format!("ROLLBACK{END}\n"))?;
             Ok(values)
         })
@@ -289,7 +286,8 @@ mod tests {
 
     #[test]
     fn a_script_of_pgbench_is_parts_with_pauses() {
-        let sql = "\\set aid 5 + 1\nselect 1 from t where a = :aid;\n\\sleep 7 ms\nBEGIN;\nselect 2 from t;\nEND;";
+        let sql =
+            "\\set aid 5 + 1\nselect 1 from t where a = :aid;\n\\sleep 7 ms\nBEGIN;\nselect 2 from t;\nEND;";
         let texts = script(sql, false).unwrap();
         let mut draws = Draws::new(&texts.transaction, &Lists::default(), 1, 3);
         let parts = texts.parts(&draws.draw().unwrap()).unwrap();

@@ -104,8 +104,10 @@ fn a_mix_is_transactions_of_their_own() {
     running.finish().unwrap();
     drop(running);
     keeper.end().unwrap();
-    let counted: u64 =
-        ["script/find", "script/once", "script/twice"].iter().filter_map(|name| slices[0].counters.get(*name)).sum();
+    let counted: u64 = ["script/find", "script/once", "script/twice"]
+        .iter()
+        .filter_map(|name| slices[0].counters.get(*name))
+        .sum();
     assert_eq!(counted, slices[0].steps, "{:?}", slices[0].counters);
     {
         let state = bench.state();

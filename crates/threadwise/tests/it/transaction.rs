@@ -144,7 +144,10 @@ fn files_with_weights_are_a_mix_whose_values_come_from_a_pinned_file() {
     let (lab, file) = shop("-- :id in ids.csv column id zipf 1.2\nSELECT n FROM c WHERE id = :id");
     let write = |name: &str, text: &str| std::fs::write(lab.path().join(name), text).unwrap();
     write("ids.csv", "id,x\n5,a\n7,b\n");
-    write("bench.sql", "-- as pgbench has it\n\\set id random(1, 100 * :scale)\nSELECT n FROM c WHERE id = :id;\n");
+    write(
+        "bench.sql",
+        "-- as pgbench has it\n\\set id random(1, 100 * :scale)\nSELECT n FROM c WHERE id = :id;\n",
+    );
     write("two.sql", "-- :transaction look weight 2\nSELECT 1;\n-- :transaction more\nSELECT 2");
     let database = format!("database={}", file.display());
     let before = std::fs::read(&file).unwrap();
@@ -175,9 +178,15 @@ fn files_with_weights_are_a_mix_whose_values_come_from_a_pinned_file() {
         let args = plan(more);
         refused(&lab, &args.iter().map(String::as_str).collect::<Vec<_>>(), says);
     };
-    refuse(&[], "--transaction: bench.sql line 2: the variable :scale has no value: give it one with --define scale=");
+    refuse(
+        &[],
+        "--transaction: bench.sql line 2: the variable :scale has no value: give it one with --define scale=",
+    );
     refuse(&["--define", "scale=x"], "--define scale=x is not a name and a number");
-    refuse(&["--define", "scale=1", "--transaction", "two.sql@5"], "two.sql line 1: its transactions have weights");
+    refuse(
+        &["--define", "scale=1", "--transaction", "two.sql@5"],
+        "two.sql line 1: its transactions have weights",
+    );
     refuse(&["--define", "scale=1", "--transaction", "two.sql@0"], "'0' is not a weight");
     write("ids.csv", "name\n");
     refuse(&["--define", "scale=1"], "--transaction page.sql: line 1: ");
@@ -236,7 +245,8 @@ fn a_draft_is_of_a_server_that_has_statistics() {
     ] {
         refused(&lab, &[&["run", "--transactions-from", "pg_stat_statements"], more].concat(), says);
     }
-    let other = ["run", "--transactions-from", "sys.statements", "--engine", "postgres://me@127.0.0.1:1/shop"];
+    let other =
+        ["run", "--transactions-from", "sys.statements", "--engine", "postgres://me@127.0.0.1:1/shop"];
     refused(&lab, &other, "there is pg_stat_statements of postgres");
     let gone = lab.run(&[&other[..1], &["--transactions-from", "pg_stat_statements"], &other[3..]].concat());
     assert_eq!(gone.code, Some(1), "{}", gone.stderr);
@@ -247,5 +257,9 @@ fn a_draft_is_of_a_server_that_has_statistics() {
 fn an_unfilled_draft_is_refused_with_its_line() {
     let (lab, file) = shop("-- :transaction statement-1 weight 5\n-- :p1 FILL IN (bigint)\nSELECT :p1;\n");
     let database = format!("database={}", file.display());
-    refused(&lab, &pool(&database, &["--plan"]), "--transaction page.sql: line 2: the values of :p1 (bigint) are not");
+    refused(
+        &lab,
+        &pool(&database, &["--plan"]),
+        "--transaction page.sql: line 2: the values of :p1 (bigint) are not",
+    );
 }

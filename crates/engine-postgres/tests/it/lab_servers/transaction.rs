@@ -184,7 +184,9 @@ fn a_draft_says_what_is_missing() {
     let theirs = Theirs::start(&programs());
     let draft = |user: &str, source| {
         let options = Options::from([("url".to_owned(), OptionValue::Text(theirs.socket_url(user)))]);
-        engine().draft(&options, &DraftRequest { source, top: 10, may_write: None }).map_err(|why| why.to_string())
+        engine()
+            .draft(&options, &DraftRequest { source, top: 10, may_write: None })
+            .map_err(|why| why.to_string())
     };
     let why = draft("threadwise", "pg_stat_statements").unwrap_err();
     assert!(why.contains("not in the database 'postgres': CREATE EXTENSION"), "{why}");

@@ -9,8 +9,12 @@ pub const STATEMENTS: &[(&str, Handler)] = &[
     ("COMMIT TRANSACTION", |call| end(call, "COMMIT")),
     ("SELECT name FROM sys.databases UNION SELECT name FROM sys.servers WHERE is_linked = 1", databases),
     ("SELECT name FROM customers WHERE id = {value}", |call| execute(call, "SELECT")),
-    ("SELECT city FROM customers", |_| vec![["Ulm", "Bonn"].into_iter().flat_map(word).reduce(joined).unwrap()]),
-    ("SELECT big FROM customers", |_| vec![[5, 1 << 40].into_iter().flat_map(|one| numbers([one])).reduce(joined).unwrap()]),
+    ("SELECT city FROM customers", |_| {
+        vec![["Ulm", "Bonn"].into_iter().flat_map(word).reduce(joined).unwrap()]
+    }),
+    ("SELECT big FROM customers", |_| {
+        vec![[5, 1 << 40].into_iter().flat_map(|one| numbers([one])).reduce(joined).unwrap()]
+    }),
     ("SELECT n FROM customers WHERE city = {city} AND big = {big}", |call| execute(call, "FIND")),
     ("UPDATE customers SET name = 'x' WHERE id = {value}", |call| execute(call, "UPDATE")),
 ];

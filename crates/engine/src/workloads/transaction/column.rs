@@ -159,8 +159,8 @@ impl CsvColumn {
     /// The values, and facts to pin the file by.
     fn read(&self, path: &Path) -> Result<(Arc<[BindValue]>, Pinned), String> {
         let shown = path.display();
-        let bytes =
-            given::bytes(path, ColumnValues::MOST_BYTES).map_err(|error| format!("{shown} cannot be read: {error}"))?;
+        let bytes = given::bytes(path, ColumnValues::MOST_BYTES)
+            .map_err(|error| format!("{shown} cannot be read: {error}"))?;
         let sha256 = Sha256::digest(&bytes).iter().map(|byte| format!("{byte:02x}")).collect();
         let texts = self.texts(&bytes).map_err(|why| format!("{shown}: {why}"))?;
         let whole: Option<Vec<i64>> =
@@ -272,10 +272,8 @@ mod tests {
             assert!(why.contains(part), "{text}: {why}");
         }
         std::fs::write(folder.path().join("c.csv"), b"\xff\xfe\n").unwrap();
-        let gone = CsvColumn {
-            path: folder.path().join("none.csv"),
-            ..column(folder.path(), "1", first(), false)
-        };
+        let gone =
+            CsvColumn { path: folder.path().join("none.csv"), ..column(folder.path(), "1", first(), false) };
         assert!(gone.values().unwrap_err().contains("none.csv cannot be read"));
     }
 

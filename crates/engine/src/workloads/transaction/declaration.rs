@@ -110,7 +110,8 @@ fn zipf(text: &str) -> Option<(&str, Option<f64>)> {
     match suffix(text, "zipf") {
         (before, None) => Some((before, None)),
         (before, Some(exponent)) => {
-            let exponent = exponent.parse().ok().filter(|number| *number > 0.0 && *number <= MOST_EXPONENT)?;
+            let exponent =
+                exponent.parse().ok().filter(|number| *number > 0.0 && *number <= MOST_EXPONENT)?;
             Some((before, Some(exponent)))
         }
     }
@@ -144,7 +145,7 @@ fn csv<'a>(name: &'a str, rest: &str) -> Option<Declaration<'a>> {
             let (values, sha256) = inside.split_once(" values, sha256 ")?;
             let is_hash = sha256.len() == 64 && sha256.bytes().all(|byte| byte.is_ascii_hexdigit());
             let pinned = Pinned { values: values.parse().ok()?, sha256: sha256.to_owned() };
-            (before, is_hash.then(|| Some(pinned))?)
+            (before, is_hash.then_some(Some(pinned))?)
         }
     };
     let (rest, zipf) = zipf(rest.trim())?;
@@ -201,7 +202,8 @@ mod tests {
     #[test]
     fn lines_declare_what_they_look_like() {
         let hash = "0".repeat(64);
-        let pinned = format!("-- :c in /a b/c (1).csv column \"the name\" as text zipf 2 (5 values, sha256 {hash})");
+        let pinned =
+            format!("-- :c in /a b/c (1).csv column \"the name\" as text zipf 2 (5 values, sha256 {hash})");
         let csv = |path: &str, column, as_text, zipf, pinned| Declaration::Csv {
             name: "c",
             path: path.into(),
@@ -212,7 +214,10 @@ mod tests {
         };
         for (line, expected) in [
             ("-- :a 1..5", Declaration::Range { name: "a", low: 1, high: 5, zipf: None }),
-            ("--:a  -1 .. 5  zipf 0.99", Declaration::Range { name: "a", low: -1, high: 5, zipf: Some(0.99) }),
+            (
+                "--:a  -1 .. 5  zipf 0.99",
+                Declaration::Range { name: "a", low: -1, high: 5, zipf: Some(0.99) },
+            ),
             ("-- :think 1..5", Declaration::Range { name: "think", low: 1, high: 5, zipf: None }),
             ("-- :think 1..5 ms", Declaration::Think(Think::Even([1_000_000, 5_000_000]))),
             ("-- :think 7 us", Declaration::Think(Think::Even([7_000, 7_000]))),

@@ -114,8 +114,7 @@ fn integral(exponent: f64, at: f64) -> f64 {
 /// Where the integral has a value.
 fn inverse(exponent: f64, area: f64) -> f64 {
     let power = (area * (1.0 - exponent)).max(-1.0);
-    let quotient =
-        if power.abs() > 1e-8 { power.ln_1p() / power } else { 1.0 - power * (0.5 - power / 3.0) };
+    let quotient = if power.abs() > 1e-8 { power.ln_1p() / power } else { 1.0 - power * (0.5 - power / 3.0) };
     (quotient * area).exp()
 }
 

@@ -163,6 +163,11 @@ fn take(statement: &TopStatement, rules: Rules<'_>) -> Result<Taken, String> {
         return Err(format!("{why}; --may-write DATABASE takes it too"));
     }
     let types = statement.types.as_ref().map_err(|why| format!("the server does not prepare it: {why}"))?;
-    let kind = |number: usize| types.get(number.saturating_sub(1)).cloned().unwrap_or_else(|| "unknown type".to_owned());
-    Ok(Taken { text: text.clone(), types: numbers.into_iter().map(|number| (number, kind(number))).collect() })
+    let kind = |number: usize| {
+        types.get(number.saturating_sub(1)).cloned().unwrap_or_else(|| "unknown type".to_owned())
+    };
+    Ok(Taken {
+        text: text.clone(),
+        types: numbers.into_iter().map(|number| (number, kind(number))).collect(),
+    })
 }

@@ -58,13 +58,17 @@ pub fn join(files: &[MixFile<'_>], defines: &[(String, String)]) -> Result<Strin
         let line = format!("-- :define {name} {number}");
         match declaration::read(&line) {
             Some(Ok(Declaration::Define { .. })) if !line.contains('\n') => joined += &format!("{line}\n"),
-            _ => return Err(format!("--define {name}={number} is not a name and a number, such as scale=10")),
+            _ => {
+                return Err(format!("--define {name}={number} is not a name and a number, such as scale=10"));
+            }
         }
     }
     for file in files {
         let name: String = file.name.chars().map(|next| if next.is_control() { '?' } else { next }).collect();
         if file.text.lines().any(|line| line.starts_with(FILE)) {
-            return Err(format!("{name}: it is a text of several files already: give it alone, without a weight"));
+            return Err(format!(
+                "{name}: it is a text of several files already: give it alone, without a weight"
+            ));
         }
         if file.weight.is_some_and(|weight| !(1..=MOST_WEIGHT).contains(&weight)) {
             return Err(format!("{name}: a weight is a whole number from 1 to {MOST_WEIGHT}"));
@@ -238,13 +242,14 @@ impl Reader {
         };
         let name = match (section.name, &part.file) {
             (Some(name), _) => name.to_owned(),
-            (None, Some(file)) => {
-                self.free_name(Path::new(&**file).file_stem().and_then(|stem| stem.to_str()).unwrap_or(UNNAMED))
-            }
+            (None, Some(file)) => self
+                .free_name(Path::new(&**file).file_stem().and_then(|stem| stem.to_str()).unwrap_or(UNNAMED)),
             (None, None) => UNNAMED.to_owned(),
         };
         if self.mix.scripts.iter().any(|script| script.name == name) {
-            return Err(part.fault(at, format_args!("two transactions are called {name}: give each its own name")));
+            return Err(
+                part.fault(at, format_args!("two transactions are called {name}: give each its own name"))
+            );
         }
         if self.mix.scripts.len() >= MOST {
             return Err(part.fault(at, format_args!("more than {MOST} transactions")));
@@ -333,7 +338,9 @@ impl Reader {
 
     fn list(&mut self, list: List) -> usize {
         let same = |known: &List| match (known, &list) {
-            (List::Query(one), List::Query(other)) => one.text(|_| String::new()) == other.text(|_| String::new()),
+            (List::Query(one), List::Query(other)) => {
+                one.text(|_| String::new()) == other.text(|_| String::new())
+            }
             (List::Csv(one), List::Csv(other)) => {
                 (&one.path, &one.column, one.as_text) == (&other.path, &other.column, other.as_text)
             }
@@ -382,11 +389,7 @@ fn sections<'a, 'b>(part: &Part<'a>, tokens: &'b [Token<'a>]) -> Result<Vec<Sect
 }
 
 /// The query of a list, which may only read.
-fn query_of(
-    part: &Part<'_>,
-    place: &Place,
-    query: &str,
-) -> Result<Statement, String> {
+fn query_of(part: &Part<'_>, place: &Place, query: &str) -> Result<Statement, String> {
     let line = Part { text: query, file: place.file.clone(), first_line: place.line, ..*part };
     let tokens = line.tokens()?;
     let end = tokens.iter().rposition(|token| !matches!(token.kind, Kind::Space | Kind::Semicolon));

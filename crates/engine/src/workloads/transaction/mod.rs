@@ -43,7 +43,7 @@ use crate::clock::{monotonic_ns, sleep_until_ns};
 pub use answer::AnswerSize;
 use column::List;
 pub use column::{ColumnValues, Lists};
-pub use draws::{Draws, Drawn};
+pub use draws::{Drawn, Draws};
 pub use lexer::Quoting;
 pub use mix::{MixFile, join, pin_files};
 pub use script::{Parameter, Script, Sleep, Step, Think};

@@ -37,7 +37,8 @@ pub(super) struct Body {
 
 /// Whether a line of these tokens begins with a command.
 pub(super) fn is_script(part: &Part<'_>, tokens: &[Token<'_>]) -> bool {
-    let begins_line = |at: usize| part.text[..at].rsplit('\n').next().is_none_or(|line| line.trim().is_empty());
+    let begins_line =
+        |at: usize| part.text[..at].rsplit('\n').next().is_none_or(|line| line.trim().is_empty());
     tokens.iter().any(|token| is_command(token) && begins_line(token.at))
 }
 
@@ -68,8 +69,14 @@ pub(super) fn parse(
             let end = end_of_command(part.text, token.at);
             at += tokens[at..].iter().take_while(|token| token.at < end).count();
             from = at;
-            if tokens.get(at - 1).is_some_and(|last| last.at + last.text.len() > end && last.kind != Kind::Space) {
-                return Err(part.fault(token.at, "a quoted text or a comment begins in this command and ends on a later line"));
+            if tokens
+                .get(at - 1)
+                .is_some_and(|last| last.at + last.text.len() > end && last.kind != Kind::Space)
+            {
+                return Err(part.fault(
+                    token.at,
+                    "a quoted text or a comment begins in this command and ends on a later line",
+                ));
             }
             reader.command(token.at, &part.text[token.at + 1..end])?;
         } else {
@@ -204,7 +211,9 @@ impl Reader<'_, '_> {
     fn bounded(&self, at: usize) -> Result<(), String> {
         let Body { parameters, statements, steps } = &self.body;
         match parameters.len().max(statements.len()).max(steps.len() / 3) > MOST {
-            true => Err(self.part.fault(at, format_args!("more than {MOST} commands or statements in a script"))),
+            true => {
+                Err(self.part.fault(at, format_args!("more than {MOST} commands or statements in a script")))
+            }
             false => Ok(()),
         }
     }
@@ -212,5 +221,7 @@ impl Reader<'_, '_> {
 
 /// What a variable lacks.
 fn missing(name: &str) -> String {
-    format!("the variable :{name} has no value: give it one with --define {name}=NUMBER, or with \\set before")
+    format!(
+        "the variable :{name} has no value: give it one with --define {name}=NUMBER, or with \\set before"
+    )
 }

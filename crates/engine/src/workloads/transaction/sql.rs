@@ -86,7 +86,8 @@ impl<'a> Part<'a> {
     ) -> Result<Statement, String> {
         let place = self.place(tokens.first().map_or(0, |token| token.at));
         let fail = |why: String| format!("{place}: {why}");
-        if self.quoting.packages && tokens.iter().any(|token| token.kind == Kind::Other && token.text == "@") {
+        if self.quoting.packages && tokens.iter().any(|token| token.kind == Kind::Other && token.text == "@")
+        {
             return Err(fail("a name with @ is in another database: leave it out".into()));
         }
         let by_words = writes(tokens, &words(tokens)).map_err(fail)?;

@@ -56,7 +56,8 @@ impl ScriptTally {
             return;
         }
         let counted = self.scripts.iter().zip(first.iter().zip(last));
-        let counters = counted.map(|(script, (first, last))| (format!("{PREFIX}{}", script.name), last - first));
+        let counters =
+            counted.map(|(script, (first, last))| (format!("{PREFIX}{}", script.name), last - first));
         slice.counters.extend(counters);
     }
 }

@@ -217,13 +217,22 @@ fn what_is_no_mix_is_refused_with_its_place() {
         ("SELECT 1;\n-- :transaction a\nSELECT 1", "line 1: statements stand before the first line"),
         ("-- :id 1..2\n-- :transaction a\nSELECT :id", "line 1: it stands before the first line"),
         ("-- :transaction a\n-- :transaction b\nSELECT 1", "line 1: it has no statement"),
-        ("-- :transaction a\nSELECT 1;\n-- :transaction a\nSELECT 1", "line 3: two transactions are called a"),
+        (
+            "-- :transaction a\nSELECT 1;\n-- :transaction a\nSELECT 1",
+            "line 3: two transactions are called a",
+        ),
         ("-- :transaction a weight x\nSELECT 1", "line 1: ':transaction a weight x' is not a transaction"),
-        ("-- :transaction a\nSELECT :id;\n-- :transaction b\n-- :id 1..2\nSELECT :id", "line 2: the head has no"),
+        (
+            "-- :transaction a\nSELECT :id;\n-- :transaction b\n-- :id 1..2\nSELECT :id",
+            "line 2: the head has no",
+        ),
         ("-- :think 1 ms\n-- :think 2 ms\nSELECT 1", "line 2: a second think time"),
         ("-- :define scale 1\nSELECT 1", "no script of pgbench is there for the variable :scale"),
         ("-- :p1 FILL IN (integer)\nSELECT :p1", "line 1: the values of :p1 (integer) are not filled in yet"),
-        ("-- :c from DELETE FROM t RETURNING 1\nSELECT :c", "line 1: DELETE writes, and a query of values only"),
+        (
+            "-- :c from DELETE FROM t RETURNING 1\nSELECT :c",
+            "line 1: DELETE writes, and a query of values only",
+        ),
         ("-- :c from DROP TABLE t\nSELECT :c", "line 1: a statement begins with 'DROP'"),
         ("-- :c from SELECT 1; SELECT 2\nSELECT :c", "one query gives a column"),
         ("-- :c from SELECT :d\nSELECT :c", "a query of values has no parameters"),
@@ -298,9 +307,14 @@ fn values_come_from_queries_and_files() {
     assert!(none.contains("line 1: it has no values"), "{none}");
     std::fs::write(folder.path().join("c.csv"), "city,n\nUlm,1\nBonn,3\n").unwrap();
     let changed = mix.read_lists(query).unwrap_err().to_string();
-    assert!(changed.contains("line 2") && changed.contains("has changed since the study was made"), "{changed}");
+    assert!(
+        changed.contains("line 2") && changed.contains("has changed since the study was made"),
+        "{changed}"
+    );
     assert!(pin_files(&pinned, folder.path()).unwrap_err().contains("line 2"));
-    assert!(pin_files("-- :c in none.csv column 1", folder.path()).unwrap_err().contains("none.csv cannot be"));
+    assert!(
+        pin_files("-- :c in none.csv column 1", folder.path()).unwrap_err().contains("none.csv cannot be")
+    );
 }
 
 /// The built-in scripts, as the documentation of pgbench has them.
@@ -331,9 +345,8 @@ fn scripts_of_pgbench_mean_what_they_mean_to_pgbench() {
     let mut draws = draws(&tpcb, 1, 4);
     for _ in 0..500 {
         let values = draws.draw().unwrap().values;
-        let value = |name: &str| {
-            whole(&values[script.parameters.iter().position(|one| one.name == name).unwrap()])
-        };
+        let value =
+            |name: &str| whole(&values[script.parameters.iter().position(|one| one.name == name).unwrap()]);
         assert!((1..=1_000_000).contains(&value("aid")) && (1..=10).contains(&value("bid")));
         assert!((1..=100).contains(&value("tid")) && (-5000..=5000).contains(&value("delta")));
         assert_eq!((value("client_id"), value("scale")), (4, 10));
@@ -362,7 +375,10 @@ fn scripts_of_pgbench_mean_what_they_mean_to_pgbench() {
 #[test]
 fn what_pgbench_has_and_this_has_not_is_refused_by_name() {
     for (script, part) in [
-        ("\\setshell x echo 1\nSELECT 1", "s.sql line 1: \\setshell of pgbench is not taken: no program is run"),
+        (
+            "\\setshell x echo 1\nSELECT 1",
+            "s.sql line 1: \\setshell of pgbench is not taken: no program is run",
+        ),
         ("\\shell rm x 'y\nSELECT 'a'", "s.sql line 2: a quoted text"),
         ("\\startpipeline\nSELECT 1;\n\\endpipeline", "\\startpipeline of pgbench is not taken"),
         ("SELECT 1;\n\\endpipeline", "line 2: \\endpipeline"),
@@ -373,7 +389,10 @@ fn what_pgbench_has_and_this_has_not_is_refused_by_name() {
         ("\\set\nSELECT 1", "\\set needs a name"),
         ("\\set x\nSELECT 1", "there is no expression"),
         ("\\set x hash(1)\nSELECT 1", "line 1: 'hash' is not taken"),
-        ("\\set x :other\nSELECT 1", "the variable :other has no value: give it one with --define other=NUMBER"),
+        (
+            "\\set x :other\nSELECT 1",
+            "the variable :other has no value: give it one with --define other=NUMBER",
+        ),
         ("\\set x 1\nSELECT :other", "line 2: the variable :other has no value"),
         ("\\set x 1\n", "it has no statement"),
         ("\\set x 1\nBEGIN;\nSELECT 1;", "line 2: BEGIN has no END"),
@@ -442,7 +461,10 @@ fn a_draft_has_what_can_be_taken_and_says_why_not() {
     assert!(writes.contains("UPDATE t SET a = :p1\nWHERE b;\n"), "{writes}");
     let often = [top("SELECT 1", 4_000_000_000, Ok(&[])), top("SELECT 2", 10, Ok(&[]))];
     let draft = write("x", &often, 1000.0, rules(false));
-    assert!(draft.contains("statement-1 weight 1000000\n") && draft.contains("statement-2 weight 1\n"), "{draft}");
+    assert!(
+        draft.contains("statement-1 weight 1000000\n") && draft.contains("statement-2 weight 1\n"),
+        "{draft}"
+    );
 }
 
 proptest! {

@@ -38,7 +38,8 @@ pub fn options(args: &TransactionArgs) -> Result<Options, AppError> {
             .zip(names.iter().zip(&texts))
             .map(|(file, (name, text))| MixFile { name, weight: file.weight, text })
             .collect();
-        let sql = join(&files, &args.define).map_err(|why| AppError::Input(format!("--transaction: {why}")))?;
+        let sql =
+            join(&files, &args.define).map_err(|why| AppError::Input(format!("--transaction: {why}")))?;
         options.insert(SQL.to_owned(), text(sql));
     }
     options.extend(args.may_write.clone().map(|name| (MAY_WRITE.to_owned(), text(name))));
@@ -98,12 +99,16 @@ pub fn has_its_files(study: &Study) -> Result<(), AppError> {
 pub fn draft(source: &str, args: &RunArgs) -> Result<(), AppError> {
     let known = || {
         let with = engines::all().iter().filter(|engine| !engine.statement_sources().is_empty());
-        let of = with.map(|engine| format!("{} of {}", engine.statement_sources().join(", "), engine.name()));
-        of.collect::<Vec<_>>().join(", ")
+        let sources =
+            with.map(|engine| format!("{} of {}", engine.statement_sources().join(", "), engine.name()));
+        sources.collect::<Vec<_>>().join(", ")
     };
     let refuse = |why: String| AppError::Input(format!("--transactions-from {source}: {why}"));
     let Some(address) = &args.engine else {
-        return Err(refuse(format!("it reads the statistics of your server ({}): give --engine URL", known())));
+        return Err(refuse(format!(
+            "it reads the statistics of your server ({}): give --engine URL",
+            known()
+        )));
     };
     let (name, mut engine_options) = engines::named(address)?;
     let engine = engines::find(&name).filter(|engine| engine.statement_sources().contains(&source));

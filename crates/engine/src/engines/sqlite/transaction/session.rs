@@ -9,8 +9,8 @@ use super::super::error::failed;
 use super::super::ffi::{CacheCounters, take_cache_counters};
 use crate::worker::measure::{StepResult, closed_loop};
 use crate::workloads::transaction::{
-    AnswerSize, BindValue, ColumnValues, Drawn, Draws, Lists, Script, ScriptTally, Statement, Step, Transaction,
-    pause,
+    AnswerSize, BindValue, ColumnValues, Drawn, Draws, Lists, Script, ScriptTally, Statement, Step,
+    Transaction, pause,
 };
 use crate::{EngineError, Session, SessionRequest, Window};
 
@@ -167,10 +167,9 @@ fn prepare_one<'a>(
     let sql = statement.text(|at| format!("?{}", at + 1));
     let prepared = connection.prepare_cached(&sql).map_err(|cause| explain(statement, &cause))?;
     match is_read_only && !prepared.readonly() {
-        true => Err(failed(
-            format!("execute {}", statement.place),
-            "it writes, and transactions are read-only",
-        )),
+        true => {
+            Err(failed(format!("execute {}", statement.place), "it writes, and transactions are read-only"))
+        }
         false => Ok(prepared),
     }
 }

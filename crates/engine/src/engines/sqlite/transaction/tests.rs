@@ -143,7 +143,8 @@ fn a_mix_of_transactions_is_counted_by_their_names() {
     );
     let load = request(&file, &sql, None);
     let mut tries = (0..40).map(|_| measure(&load).unwrap());
-    let slice = tries.find(|slice| ["look", "page", "bench"].iter().all(|name| count(slice, name) > 0)).unwrap();
+    let slice =
+        tries.find(|slice| ["look", "page", "bench"].iter().all(|name| count(slice, name) > 0)).unwrap();
     let all: u64 = ["look", "page", "bench"].iter().map(|name| count(&slice, name)).sum();
     assert_eq!(all, slice.steps, "{:?}", slice.counters);
     assert_eq!(changed(&file), 0);
