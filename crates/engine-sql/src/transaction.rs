@@ -2,11 +2,10 @@
 //!
 //! A session has the settings of the user's own clients. Nothing is made in the server, so nothing has to be dropped.
 
-use std::sync::{Mutex, PoisonError};
 use threadwise_engine::worker::{StepResult, closed_loop};
 use threadwise_engine::workloads::options::refuse;
 use threadwise_engine::workloads::transaction::{
-    Drawn, Draws, Lists, Script, ScriptTally, Step, Transaction, pause,
+    Drawn, Draws, Lists, Script, ScriptTally, SharedLists, Step, Transaction, pause,
 };
 use threadwise_engine::{EngineError, LoadRequest, Loaded, Session, SessionRequest, Window};
 use threadwise_study::SessionSlice;
@@ -183,19 +182,11 @@ impl<D: Driver> TransactionSession<D> {
     pub(crate) fn new(
         mut common: Common<D>,
         transaction: &Transaction,
-        lists: &Mutex<Option<Lists>>,
+        lists: &SharedLists,
         request: &SessionRequest,
     ) -> Result<Self, EngineError> {
-        let lists = {
-            let mut known = lists.lock().unwrap_or_else(PoisonError::into_inner);
-            match &*known {
-                Some(lists) => lists.clone(),
-                None => {
-                    let lists = read_lists(&mut common.connection, common.dialect, transaction)?;
-                    known.insert(lists).clone()
-                }
-            }
-        };
+        let read = || read_lists(&mut common.connection, common.dialect, transaction);
+        let lists = lists.get_or_read(read)?;
         let draws = DrawsOf { seed: request.seed, session: request.session };
         let prepared = Prepared::new(&mut common.connection, common.dialect, transaction, &lists, draws)?;
         Ok(Self { common, prepared })

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use threadwise_engine::clock::sleep_until_ns;
 use threadwise_engine::servers::Thread;
 use threadwise_engine::workloads::options::Loop;
-use threadwise_engine::workloads::transaction::Lists;
+use threadwise_engine::workloads::transaction::SharedLists;
 use threadwise_engine::{EngineError, LoadRequest, Session, SessionRequest, Window};
 use threadwise_study::{Counters, SessionSlice};
 
@@ -38,7 +38,7 @@ pub struct Treatment<D: Driver> {
     control: Mutex<Control<D>>,
     open: Mutex<Vec<OpenSession>>,
     /// Values that parameters of the user's transactions are drawn from, once a session has read them.
-    lists: Mutex<Option<Lists>>,
+    lists: SharedLists,
 }
 
 /// The control connection and what was read over it.
@@ -96,7 +96,7 @@ impl<D: Driver> Treatment<D> {
             notes,
             control: Mutex::new(control),
             open: Mutex::default(),
-            lists: Mutex::default(),
+            lists: SharedLists::default(),
         })
     }
 

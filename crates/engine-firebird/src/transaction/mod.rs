@@ -19,7 +19,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use threadwise_engine::servers;
 use threadwise_engine::workloads::options::refuse;
 use threadwise_engine::workloads::transaction::{
-    ANSWERS, Draws, Lists, Quoting, Transaction, needs_users_data,
+    ANSWERS, Draws, Quoting, SharedLists, Transaction, needs_users_data,
 };
 use threadwise_engine::{EngineError, LoadRequest, Loaded, Running, Session, SessionRequest, StartRequest};
 use threadwise_engine_sql::{Sessions, Started, Threads, some_sessions};
@@ -159,7 +159,7 @@ pub(crate) fn start(request: &StartRequest) -> Result<Box<dyn Running>, EngineEr
         programs,
         transaction,
         texts,
-        lists: Mutex::default(),
+        lists: SharedLists::default(),
         notes,
         open,
         failed: Arc::default(),
@@ -197,7 +197,7 @@ struct Transactions {
     transaction: Transaction,
     texts: Texts,
     /// Values that parameters are drawn from, once a session has read them.
-    lists: Mutex<Option<Lists>>,
+    lists: SharedLists,
     notes: Vec<String>,
     /// Number and program of each open session, in the order of their numbers.
     open: Mutex<Vec<(u32, u32)>>,
@@ -225,13 +225,7 @@ impl Sessions for Transactions {
 
     fn open(&self, request: &SessionRequest) -> Result<Box<dyn Session>, EngineError> {
         let mut isql: Isql = self.texts.start(&self.home, &self.programs)?;
-        let lists = {
-            let mut known = self.lists.lock().unwrap_or_else(PoisonError::into_inner);
-            match &*known {
-                Some(lists) => lists.clone(),
-                None => known.insert(self.texts.read_lists(&mut isql)?).clone(),
-            }
-        };
+        let lists = self.lists.get_or_read(|| self.texts.read_lists(&mut isql))?;
         {
             let mut open = self.opened();
             open.push((request.session, isql.pid()));

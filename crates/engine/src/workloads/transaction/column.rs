@@ -5,7 +5,7 @@
 
 use sha2::{Digest, Sha256};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use threadwise_machine::given;
 
 use super::statement::{Place, Statement};
@@ -137,6 +137,25 @@ impl Lists {
     /// The values of a list; none of one that was not read.
     pub(super) fn of(&self, list: usize) -> &[BindValue] {
         self.0.get(list).map_or(&[], |values| values)
+    }
+}
+
+/// The lists of a treatment, which its first session reads, so that all sessions share one copy.
+#[derive(Debug, Default)]
+pub struct SharedLists(Mutex<Option<Lists>>);
+
+impl SharedLists {
+    /// The lists, which `read` reads if no session has read them.
+    ///
+    /// # Errors
+    /// Those of `read`; the next session tries again.
+    pub fn get_or_read<E>(&self, read: impl FnOnce() -> Result<Lists, E>) -> Result<Lists, E> {
+        // A panic elsewhere has failed the run already, and left what is here as it was.
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        match &*known {
+            Some(lists) => Ok(lists.clone()),
+            None => Ok(known.insert(read()?).clone()),
+        }
     }
 }
 

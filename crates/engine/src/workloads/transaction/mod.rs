@@ -6,9 +6,9 @@
 //! SELECT name, balance FROM customers WHERE id = :customer;
 //! ```
 //!
-//! A text has one transaction, or a mix of several with weights ([`mix`]), or scripts of pgbench ([`pgbench`]). A line
-//! `-- :NAME …` in the head of a transaction says where a parameter's values come from ([`declaration`]). They are drawn
-//! for each transaction.
+//! A text has one transaction, or a mix of several with weights (module `mix`), or scripts of pgbench (module
+//! `pgbench`). A line `-- :NAME …` in the head of a transaction says where a parameter's values come from (module
+//! `declaration`). They are drawn for each transaction.
 //!
 //! A measurement that runs thousands of times a second must not change a user's data. This module refuses statements
 //! by words and by function names. Each transaction is also begun read-only and rolled back, since engines refuse
@@ -42,7 +42,7 @@ use crate::EngineError;
 use crate::clock::{monotonic_ns, sleep_until_ns};
 pub use answer::AnswerSize;
 use column::List;
-pub use column::{ColumnValues, Lists};
+pub use column::{ColumnValues, Lists, SharedLists};
 pub use draws::{Drawn, Draws};
 pub use lexer::Quoting;
 pub use mix::{MixFile, join, pin_files};

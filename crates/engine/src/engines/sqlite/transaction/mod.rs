@@ -15,7 +15,7 @@ use std::time::Duration;
 use super::error::failed;
 use super::settings::{initialise, refuse_shared_cache_group, set};
 use crate::workloads::options::{only, refuse};
-use crate::workloads::transaction::{Draws, Quoting, Transaction, needs_users_data};
+use crate::workloads::transaction::{Draws, Quoting, SharedLists, Transaction, needs_users_data};
 use crate::{EngineError, LoadRequest, Loaded, Running, Session, SessionRequest};
 use session::{TransactionSession, read_lists, try_each};
 use threadwise_machine::given;
@@ -101,11 +101,22 @@ pub(super) fn load(request: &LoadRequest, spec: &Spec) -> Result<Loaded, EngineE
 
 /// SQLite is a library: there is nothing to start before connections are opened.
 #[derive(Debug)]
-pub(super) struct Transactions(pub(super) Spec);
+pub(super) struct Transactions {
+    spec: Spec,
+    lists: SharedLists,
+}
+
+impl Transactions {
+    /// The sessions of a workload.
+    pub(super) fn new(spec: Spec) -> Self {
+        Self { spec, lists: SharedLists::default() }
+    }
+}
 
 impl Running for Transactions {
     fn open(&self, request: &SessionRequest) -> Result<Box<dyn Session>, EngineError> {
-        let session = TransactionSession::new(self.0.connect()?, self.0.transaction.clone(), request)?;
-        Ok(Box::new(session))
+        let (connection, transaction) = (self.spec.connect()?, self.spec.transaction.clone());
+        let lists = self.lists.get_or_read(|| read_lists(&connection, &transaction))?;
+        Ok(Box::new(TransactionSession::new(connection, transaction, &lists, request)))
     }
 }

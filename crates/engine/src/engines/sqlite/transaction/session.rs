@@ -26,17 +26,14 @@ pub(super) struct TransactionSession {
 
 impl TransactionSession {
     /// The session of a request, with its own connection.
-    ///
-    /// # Errors
-    /// A list of values that cannot be read.
     pub(super) fn new(
         connection: Connection,
         transaction: Transaction,
+        lists: &Lists,
         request: &SessionRequest,
-    ) -> Result<Self, EngineError> {
-        let lists = read_lists(&connection, &transaction)?;
-        let draws = Draws::new(&transaction, &lists, request.seed, request.session);
-        Ok(Self { connection, transaction, draws, totals: CacheCounters::default() })
+    ) -> Self {
+        let draws = Draws::new(&transaction, lists, request.seed, request.session);
+        Self { connection, transaction, draws, totals: CacheCounters::default() }
     }
 }
 
