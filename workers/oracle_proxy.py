@@ -12,6 +12,7 @@ of the thread that starts it.
 | `execute` | `sql` or `statement`, `values`, `outs`: how many numbers it gives in parameters | `rows`, `changed` |
 | `many` | `sql`, `rows` of values | `changed` |
 | `drain` | `statement`, `values`, `most_bytes` | `bytes` of its rows, which are read and dropped |
+| `column` | `statement`, `most`, `most_bytes` | `rows` with the first column, up to a little more than these |
 | `limit` | `call_timeout_ms` | |
 
 A statement's parameters are `:p1`, `:p2`, …; numbers that it gives come after its values. An error is
@@ -123,6 +124,19 @@ class Proxy:
                 break
             total += sum(size_of(value) for row in rows for value in row) + 8 * len(rows)
         return {"bytes": total}
+
+    def _column(self, statement: int, most: int, most_bytes: int) -> dict[str, Any]:
+        cursor, text = self.statements[statement]
+        cursor.execute(text)
+        found: list[list[Any]] = []
+        total = 0
+        while cursor.description is not None and len(found) <= most and total <= most_bytes:
+            rows = cursor.fetchmany(FETCH_ROWS)
+            if not rows:
+                break
+            found += [[plain(row[0])] for row in rows]
+            total += sum(size_of(row[0]) for row in rows)
+        return {"rows": found}
 
     def _limit(self, call_timeout_ms: int) -> dict[str, Any]:
         self.inner.call_timeout = call_timeout_ms

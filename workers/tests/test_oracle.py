@@ -327,6 +327,25 @@ class Transaction(WithModel):
         self.model.theirs["SELECT 1 FROM dual"] = [("x" * 1000,)] * 70_000
         self.assert_failed(self.worker().load(load_of("transaction", sql=self.SQL)), "engine", "line 3", "64 MiB")
 
+    def test_a_mix_draws_values_from_a_query_and_counts_its_transactions(self) -> None:
+        self.model.theirs |= {"SELECT id FROM customers": [(7,), (5,)], "SELECT city FROM customers": [("Ulm",)] * 3,
+                              "SELECT n FROM customers WHERE city = :p1 AND id > :p2": [(1,)], "SELECT NULL FROM dual": [(None,)]}
+        mix = ("-- :transaction one weight 2\n-- :id from SELECT id FROM customers\n-- :city from SELECT city FROM customers\n"
+               "SELECT n FROM customers WHERE city = :city AND id > :id;\n"
+               "-- :transaction two\n\\set id 1.5 * 2\nSELECT name FROM customers WHERE id = :id;\n")
+        load = load_of("transaction", sql=mix)
+        self.assertEqual(self.worker().load(load)["type"], "loaded")
+        worker = self.worker()
+        self.assertEqual(worker.prepare(load, 1)["type"], "ready")
+        session = worker.go()["sessions"][0]
+        counted = [session["counters"].get(f"script/{name}", 0) for name in ("one", "two")]
+        self.assertEqual(sum(counted), session["steps"])
+        self.assertEqual(worker.end(), ({"type": "done"}, 0))
+        self.assertEqual(self.model.statements.count("commit"), 0)
+        load = load_of("transaction", sql="-- :n from SELECT NULL FROM dual\nSELECT 1 FROM dual WHERE 1 = :n")
+        self.model.theirs["SELECT 1 FROM dual WHERE 1 = :p1"] = []
+        self.assert_failed(self.worker().load(load), "engine", "line 1", "NULL")
+
     def test_one_that_may_write_is_committed(self) -> None:
         load = load_of("transaction", sql="UPDATE customers SET n = 1", may_write="APP")
         self.assertEqual(self.worker().load(load)["type"], "loaded")

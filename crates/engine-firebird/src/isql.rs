@@ -13,7 +13,7 @@ use std::path::Path;
 use std::process::{Child, ChildStdin, Stdio};
 use std::time::Duration;
 use threadwise_engine::EngineError;
-use threadwise_engine::workloads::transaction::AnswerSize;
+use threadwise_engine::workloads::transaction::{AnswerSize, BindValue, ColumnValues};
 use threadwise_process::stopping;
 
 use crate::counters::{self, Pages};
@@ -156,6 +156,59 @@ impl Isql {
         let skipped = self.read_skipped().map_err(|why| failed(action, why))?;
         written.map_err(|cause| failed(action, cause))?;
         Ok(skipped)
+    }
+
+    /// Values of the first column of a query, which `value` makes of texts, without white space at their ends.
+    ///
+    /// # Errors
+    /// An error of the engine, or a value that is refused; isql has ended.
+    pub(crate) fn column(
+        &mut self,
+        action: &str,
+        text: &str,
+        value: &dyn Fn(&str) -> Result<BindValue, String>,
+    ) -> Result<ColumnValues, EngineError> {
+        self.write(text).map_err(|cause| failed(action, cause))?;
+        let (mut values, mut name, mut error) = (ColumnValues::default(), None, String::new());
+        let (mut line, mut is_over) = (Vec::new(), false);
+        loop {
+            line.clear();
+            let read = self.output.read_until(b'\n', &mut line).map_err(|cause| failed(action, cause))?;
+            if read == 0 {
+                return Err(failed(action, self.ended(&error)));
+            }
+            let found = String::from_utf8_lossy(&line);
+            let found = found.trim_end();
+            if found.trim() == self.mark {
+                break;
+            }
+            if !error.is_empty() || found.starts_with(ERROR) {
+                if error.len() < ERROR_BYTES {
+                    error += &format!("{found}\n");
+                }
+                continue;
+            }
+            // Statistics of the statement follow its rows.
+            is_over |= found.starts_with(counters::BEGIN);
+            let Some((column, found)) = found.split_once(' ').filter(|_| !is_over) else { continue };
+            // Columns of a row come in the order of the query.
+            if column != name.get_or_insert_with(|| column.to_owned()) {
+                continue;
+            }
+            let kept = match found.trim() {
+                "<null>" => values.add(None),
+                text => value(text).and_then(|value| values.add(Some(value))),
+            };
+            if let Err(why) = kept {
+                // isql would wait until the rest is read.
+                let _ = stopping::kill_group(&mut self.child);
+                return Err(failed(action, why));
+            }
+        }
+        match error.is_empty() {
+            true => Ok(values),
+            false => Err(failed(action, words(&error))),
+        }
     }
 
     /// Executes texts like [`Self::skip`] and closes isql's input after them, so that isql cannot wait for the rest of

@@ -4,7 +4,9 @@ use mysql::prelude::Queryable;
 use mysql::{Conn, Params, Row, Statement as Handle};
 use std::fmt::Arguments;
 use threadwise_engine::EngineError;
-use threadwise_engine::workloads::transaction::{AnswerSize, Parameter as Range, Statement};
+use threadwise_engine::workloads::transaction::{
+    AnswerSize, BindValue, ColumnValues, Parameter as Declared, Statement,
+};
 use threadwise_engine_sql::{Connection, Parameter, Value};
 
 use crate::Server;
@@ -122,7 +124,7 @@ impl Connection for MariadbConnection {
         Ok(Some(self.conn.affected_rows()))
     }
 
-    fn prepare_theirs(&mut self, statement: &Statement, _: &[Range]) -> Result<Prepared, EngineError> {
+    fn prepare_theirs(&mut self, statement: &Statement, _: &[Declared]) -> Result<Prepared, EngineError> {
         let sql = statement.text(|_| "?".to_owned());
         let handle =
             self.conn.prep(sql).map_err(|cause| explain(self.product(), statement, &advice(&cause)))?;
@@ -141,11 +143,49 @@ impl Connection for MariadbConnection {
         &mut self,
         statement: &Statement,
         prepared: &Prepared,
-        values: &[i64],
+        values: &[BindValue],
+    ) -> Result<(), EngineError> {
+        let mut size = AnswerSize::default();
+        self.read_theirs(statement, prepared, values, |row| size.add_row(bytes(row)))
+    }
+
+    fn column_of_theirs(
+        &mut self,
+        query: &Statement,
+        prepared: &Prepared,
+    ) -> Result<ColumnValues, EngineError> {
+        let mut values = ColumnValues::default();
+        self.read_theirs(query, prepared, &[], |row| {
+            values.add(match value(row, 0) {
+                Value::Whole(number) => Some(BindValue::Whole(number)),
+                Value::Text(text) => Some(BindValue::Text(text.into())),
+                Value::Null => None,
+            })
+        })?;
+        Ok(values)
+    }
+}
+
+/// A value as the library sends it.
+fn bound(value: &BindValue) -> mysql::Value {
+    match value {
+        BindValue::Whole(number) => mysql::Value::Int(*number),
+        BindValue::Real(number) => mysql::Value::Double(*number),
+        BindValue::Text(text) => mysql::Value::Bytes(text.as_bytes().to_vec()),
+    }
+}
+
+impl MariadbConnection {
+    /// Executes a statement of the user, and gives each row to `take`, up to its first error.
+    fn read_theirs(
+        &mut self,
+        statement: &Statement,
+        prepared: &Prepared,
+        values: &[BindValue],
+        mut take: impl FnMut(&Row) -> Result<(), String>,
     ) -> Result<(), EngineError> {
         let id = self.conn.connection_id();
-        let mut size = AnswerSize::default();
-        let value = |at: &usize| mysql::Value::from(values.get(*at).copied());
+        let value = |at: &usize| values.get(*at).map_or(mysql::Value::NULL, bound);
         let parameters = match prepared.places.as_slice() {
             [] => Params::Empty,
             places => Params::Positional(places.iter().map(value).collect()),
@@ -156,7 +196,7 @@ impl Connection for MariadbConnection {
         // Explicitly: when it is dropped, the library reads what is left and hides an error in it.
         while let Some(rows) = answer.iter() {
             for row in rows {
-                size.add_row(bytes(&row.map_err(fail)?)).map_err(|why| {
+                take(&row.map_err(fail)?).map_err(|why| {
                     // The library reads an answer to its end before it does anything else.
                     self.server.cancel(id);
                     explain(product, statement, &why)
@@ -178,5 +218,5 @@ fn bytes(row: &Row) -> usize {
 
 /// The error of a statement of the user.
 fn explain(product: &Product, statement: &Statement, why: &str) -> EngineError {
-    product.failed(format!("execute line {}", statement.line), why)
+    product.failed(format!("execute {}", statement.place), why)
 }

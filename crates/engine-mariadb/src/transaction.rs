@@ -63,7 +63,8 @@ pub(crate) fn parse(product: &Product, request: &LoadRequest) -> Result<Transact
 /// # Errors
 /// It is in another one; or a backslash means something else there.
 pub(crate) fn connect(server: &Server, transaction: &Transaction) -> Result<Conn, EngineError> {
-    let mut connection = server.connect_as_client(transaction.statements.len())?;
+    let mut connection =
+        server.connect_as_client(transaction.statements().chain(transaction.queries()).count())?;
     let (action, product) = ("ask for the name of the database", server.product());
     let asked: Option<(String, String)> = connection
         .query_first("SELECT DATABASE(), @@SESSION.sql_mode")
@@ -82,10 +83,13 @@ fn backslash(transaction: &Transaction, sql_mode: &str) -> Option<String> {
         .into_iter()
         .find(|mode| sql_mode.split(',').any(|one| one == *mode))?;
     let has = |text: &str| text.contains('\\');
-    let statement = transaction.statements.iter().find(|one| has(&one.text(|_| String::new())))?;
+    let statement = transaction
+        .statements()
+        .chain(transaction.queries())
+        .find(|one| has(&one.text(|_| String::new())))?;
     Some(format!(
-        "line {}: it has a backslash, which means something else under the server's sql_mode {mode}: write it without",
-        statement.line
+        "{}: it has a backslash, which means something else under the server's sql_mode {mode}: write it without",
+        statement.place
     ))
 }
 

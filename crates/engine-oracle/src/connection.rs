@@ -7,7 +7,9 @@ use std::path::Path;
 use threadwise_engine::EngineError;
 use threadwise_engine::clock::thread_cpu_ns;
 use threadwise_engine::servers::Thread;
-use threadwise_engine::workloads::transaction::{AnswerSize, Parameter as Range, Statement};
+use threadwise_engine::workloads::transaction::{
+    AnswerSize, BindValue, ColumnValues, Parameter as Declared, Statement,
+};
 use threadwise_engine_sql::{Connection, Parameter, Usage, Value, fill};
 use threadwise_python::Engines;
 use threadwise_python::folder::data_home;
@@ -315,7 +317,7 @@ impl Connection for OracleConnection {
         self.proxy.close();
     }
 
-    fn prepare_theirs(&mut self, statement: &Statement, _: &[Range]) -> Result<Prepared, EngineError> {
+    fn prepare_theirs(&mut self, statement: &Statement, _: &[Declared]) -> Result<Prepared, EngineError> {
         let mut marks = 0;
         let sql = statement.text(|_| {
             marks += 1;
@@ -330,9 +332,14 @@ impl Connection for OracleConnection {
         &mut self,
         statement: &Statement,
         prepared: &Prepared,
-        values: &[i64],
+        values: &[BindValue],
     ) -> Result<(), EngineError> {
-        let value = |at: &usize| Sent::Whole(values.get(*at).copied().unwrap_or_default());
+        let value = |at: &usize| match values.get(*at) {
+            Some(BindValue::Text(text)) => Sent::Text(text),
+            Some(BindValue::Real(number)) => Sent::Real(*number),
+            Some(BindValue::Whole(number)) => Sent::Whole(*number),
+            None => Sent::Whole(0),
+        };
         let values = prepared.places.iter().map(value).collect();
         let most_bytes = AnswerSize::MOST_BYTES;
         let answer = self.ask(&Request::Drain { statement: prepared.number, values, most_bytes });
@@ -340,10 +347,30 @@ impl Connection for OracleConnection {
         let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
         AnswerSize::default().add_row(bytes).map_err(|why| explain(statement, &why))
     }
+
+    fn column_of_theirs(
+        &mut self,
+        query: &Statement,
+        prepared: &Prepared,
+    ) -> Result<ColumnValues, EngineError> {
+        let (most, most_bytes) = (ColumnValues::MOST_VALUES, ColumnValues::MOST_BYTES);
+        let answer = self.ask(&Request::Column { statement: prepared.number, most, most_bytes });
+        let rows = answer.map_err(|cause| explain(query, &cause.advice()))?.rows;
+        let mut values = ColumnValues::default();
+        for row in rows {
+            let value = match row.into_iter().next() {
+                Some(Value::Whole(number)) => Some(BindValue::Whole(number)),
+                Some(Value::Text(text)) => Some(BindValue::Text(text.into())),
+                Some(Value::Null) | None => None,
+            };
+            values.add(value).map_err(|why| explain(query, &why))?;
+        }
+        Ok(values)
+    }
 }
 
 fn explain(statement: &Statement, why: &str) -> EngineError {
-    failed(format!("execute line {}", statement.line), why)
+    failed(format!("execute {}", statement.place), why)
 }
 
 #[cfg(test)]

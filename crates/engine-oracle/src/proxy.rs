@@ -60,6 +60,8 @@ pub(crate) enum Request<'a> {
     Limit { call_timeout_ms: u32 },
     /// A statement whose rows are read and dropped.
     Drain { statement: usize, values: Vec<Sent<'a>>, most_bytes: u64 },
+    /// The first column of a statement's rows, up to a little more than these bounds.
+    Column { statement: usize, most: usize, most_bytes: u64 },
 }
 
 /// A value that is sent.
@@ -67,6 +69,7 @@ pub(crate) enum Request<'a> {
 #[serde(untagged)]
 pub(crate) enum Sent<'a> {
     Whole(i64),
+    Real(f64),
     Text(&'a str),
 }
 

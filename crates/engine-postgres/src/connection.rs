@@ -2,13 +2,15 @@
 
 use bytes::BytesMut;
 use postgres::fallible_iterator::FallibleIterator;
-use postgres::types::{IsNull, ToSql, Type, to_sql_checked};
+use postgres::types::{Format, IsNull, ToSql, Type, to_sql_checked};
 use postgres::{Client, Row, SimpleQueryMessage};
 use std::error::Error;
 use std::fmt::Arguments;
 use threadwise_engine::EngineError;
 use threadwise_engine::servers::Thread;
-use threadwise_engine::workloads::transaction::{AnswerSize, Parameter as Range, Statement};
+use threadwise_engine::workloads::transaction::{
+    AnswerSize, BindValue, ColumnValues, Parameter as Declared, Statement,
+};
 use threadwise_engine_sql::{Connection, Parameter, Usage, Value};
 
 use crate::Server;
@@ -70,11 +72,47 @@ impl ToSql for Sent<'_> {
     to_sql_checked!();
 }
 
+/// A value of the user's transaction. What the library cannot write in a type's own form goes as text, which the server
+/// reads as it reads a constant between quotes: dates, numerics and types of the user too.
+#[derive(Debug)]
+struct Bound<'a>(&'a BindValue);
+
+impl ToSql for Bound<'_> {
+    fn to_sql(&self, kind: &Type, out: &mut BytesMut) -> Result<IsNull, Box<dyn Error + Sync + Send>> {
+        match (self.0, self.encode_format(kind)) {
+            (BindValue::Whole(number), Format::Binary) => Sent(Parameter::Big(*number)).to_sql(kind, out),
+            (BindValue::Real(number), Format::Binary) if *kind == Type::FLOAT4 => {
+                (*number as f32).to_sql(kind, out)
+            }
+            (BindValue::Real(number), Format::Binary) => number.to_sql(kind, out),
+            (BindValue::Whole(number), Format::Text) => number.to_string().to_sql(&Type::TEXT, out),
+            (BindValue::Real(number), Format::Text) => number.to_string().to_sql(&Type::TEXT, out),
+            (BindValue::Text(text), _) => (&**text).to_sql(&Type::TEXT, out),
+        }
+    }
+
+    fn encode_format(&self, kind: &Type) -> Format {
+        let is_known = match self.0 {
+            BindValue::Whole(_) => Sent::accepts(kind),
+            BindValue::Real(_) => [Type::FLOAT4, Type::FLOAT8].contains(kind),
+            BindValue::Text(_) => false,
+        };
+        if is_known { Format::Binary } else { Format::Text }
+    }
+
+    fn accepts(_: &Type) -> bool {
+        true
+    }
+
+    to_sql_checked!();
+}
+
 /// A column of a row as a whole number.
 fn whole(row: &Row, at: usize) -> Option<i64> {
     match *row.columns().get(at)?.type_() {
         Type::INT8 => row.try_get(at).ok()?,
         Type::INT4 => row.try_get::<_, Option<i32>>(at).ok()?.map(i64::from),
+        Type::INT2 => row.try_get::<_, Option<i16>>(at).ok()?.map(i64::from),
         _ => None,
     }
 }
@@ -200,9 +238,13 @@ impl Connection for PostgresConnection {
         flush_statistics(&mut self.client, self.version_num)
     }
 
-    /// The server derives the type of each parameter from its place; if that is not an integer type, the parameter is a
-    /// bigint, which the server then converts or refuses.
-    fn prepare_theirs(&mut self, statement: &Statement, ranges: &[Range]) -> Result<Prepared, EngineError> {
+    /// The server derives the type of each parameter from its place; where that is not an integer type, a parameter with
+    /// a range is a bigint, which the server then converts or refuses.
+    fn prepare_theirs(
+        &mut self,
+        statement: &Statement,
+        parameters: &[Declared],
+    ) -> Result<Prepared, EngineError> {
         // Each place has its own number, since one value may be used with several types.
         let (places, mut number) = (statement.parameters(), 0);
         let sql = statement.text(|_| {
@@ -211,17 +253,21 @@ impl Connection for PostgresConnection {
         });
         let fail = |cause: postgres::Error| explain(statement, &cause);
         let mut prepared = self.client.prepare(&sql).map_err(fail)?;
-        if prepared.params().iter().any(|kind| !Sent::accepts(kind)) {
-            let known = |kind: &Type| if Sent::accepts(kind) { kind.clone() } else { Type::INT8 };
-            let types: Vec<Type> = prepared.params().iter().map(known).collect();
+        let declared = |at: &usize| parameters.get(*at).and_then(|one| Some((one, one.range()?)));
+        let typed = places.iter().zip(prepared.params()).map(|(at, kind)| {
+            if Sent::accepts(kind) || declared(at).is_none() { kind.clone() } else { Type::INT8 }
+        });
+        let types: Vec<Type> = typed.collect();
+        if types != prepared.params() {
             prepared = self.client.prepare_typed(&sql, &types).map_err(fail)?;
         }
         for (at, kind) in places.iter().zip(prepared.params()) {
-            let Some(Range { name, low, high }) = ranges.get(*at) else { continue };
-            if ![*low, *high].iter().all(|end| fits(kind, *end)) {
+            let Some((Declared { name, .. }, range)) = declared(at) else { continue };
+            if !range.iter().all(|end| fits(kind, *end)) {
+                let [low, high] = range;
                 let why =
                     format!("the range {low}..{high} of its parameter :{name} does not fit the type {kind}");
-                return Err(failed(format!("execute line {}", statement.line), why));
+                return Err(failed(format!("execute {}", statement.place), why));
             }
         }
         Ok(Prepared { statement: prepared, places })
@@ -231,18 +277,45 @@ impl Connection for PostgresConnection {
         &mut self,
         statement: &Statement,
         prepared: &Prepared,
-        values: &[i64],
+        values: &[BindValue],
     ) -> Result<(), EngineError> {
-        let value = |at: &usize| Sent(Parameter::Big(values.get(*at).copied().unwrap_or_default()));
+        let mut size = AnswerSize::default();
+        self.read_theirs(statement, prepared, values, |row| size.add_row(row.raw_size_bytes()))
+    }
+
+    fn column_of_theirs(
+        &mut self,
+        query: &Statement,
+        prepared: &Prepared,
+    ) -> Result<ColumnValues, EngineError> {
+        let mut values = ColumnValues::default();
+        self.read_theirs(query, prepared, &[], |row| {
+            let text = || Some(BindValue::Text(row.try_get::<_, &str>(0).ok()?.into()));
+            values.add(whole(row, 0).map(BindValue::Whole).or_else(text))
+        })?;
+        Ok(values)
+    }
+}
+
+impl PostgresConnection {
+    /// Executes a statement of the user, and gives each row to `take`, up to its first error.
+    fn read_theirs(
+        &mut self,
+        statement: &Statement,
+        prepared: &Prepared,
+        values: &[BindValue],
+        mut take: impl FnMut(&Row) -> Result<(), String>,
+    ) -> Result<(), EngineError> {
+        let none = BindValue::default();
+        let value = |at: &usize| Bound(values.get(*at).unwrap_or(&none));
         let fail = |cause: postgres::Error| explain(statement, &cause);
         let places = prepared.places.iter().map(value);
         let mut rows = self.client.query_raw(&prepared.statement, places).map_err(fail)?;
-        let mut size = AnswerSize::default();
         while let Some(row) = rows.next().map_err(fail)? {
-            size.add_row(row.raw_size_bytes()).map_err(|why| {
+            take(&row).map_err(|why| {
                 // The library reads an answer to its end before it closes the connection.
                 self.canceller.cancel();
-                failed(format!("execute line {}", statement.line), why)
+                failed(format!("execute {}", statement.place), why)
             })?;
         }
         Ok(())

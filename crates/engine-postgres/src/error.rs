@@ -71,7 +71,7 @@ pub(crate) fn copy_failed(action: &str, cause: &std::io::Error) -> EngineError {
 
 /// An error of a statement of the file.
 pub(crate) fn explain(statement: &Statement, cause: &postgres::Error) -> EngineError {
-    let action = format!("execute line {}", statement.line);
+    let action = format!("execute {}", statement.place);
     match cause.code() {
         Some(code) if *code == SqlState::READ_ONLY_SQL_TRANSACTION => {
             let words = cause.as_db_error().map_or("it writes", |error| error.message());

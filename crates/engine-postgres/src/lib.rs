@@ -14,6 +14,7 @@ mod cold;
 pub mod connect;
 mod connection;
 mod dialect;
+mod draft;
 mod driver;
 pub mod error;
 pub mod numa;
@@ -28,6 +29,7 @@ mod workload;
 use std::path::Path;
 use threadwise_engine::connections::Limit;
 use threadwise_engine::servers::{self, Home, StudyServer, TreatmentServer};
+use threadwise_engine::workloads::transaction::draft::DraftRequest;
 use threadwise_engine::workloads::transaction::needs_users_data;
 use threadwise_engine::{
     Address, DURABLE_COMMITS, Engine, EngineError, Keeper, KnownBy, LoadRequest, Loaded, Point, Running,
@@ -126,6 +128,19 @@ impl Engine for Postgres {
         let Choice::External(external) = Choice::parse(engine_options)? else { return Ok(Vec::new()) };
         let mut client = reach(&external)?.connect("threadwise check")?;
         Ok(vec![durability(&backend::setting(&mut client, "fsync")?)])
+    }
+
+    fn statement_sources(&self) -> &'static [&'static str] {
+        &[draft::SOURCE]
+    }
+
+    fn draft(&self, engine_options: &Options, request: &DraftRequest<'_>) -> Result<String, EngineError> {
+        match Choice::parse(engine_options)? {
+            Choice::External(external) => draft::write(&reach(&external)?, request),
+            Choice::Managed(_) => {
+                needs_users_data("give the address of your server, --engine postgres://USER@HOST/DATABASE")
+            }
+        }
     }
 
     fn keep(&self, request: &LoadRequest, connections: u32) -> Result<Option<Box<dyn Keeper>>, EngineError> {

@@ -11,7 +11,7 @@ use crate::Server;
 use crate::error::{failed, query};
 
 /// PostgreSQL's quoting.
-const QUOTING: Quoting = Quoting {
+pub(crate) const QUOTING: Quoting = Quoting {
     dollars: true,
     nested_comments: true,
     backslashes: false,
@@ -21,7 +21,7 @@ const QUOTING: Quoting = Quoting {
 };
 
 /// Functions whose effect outlives a ROLLBACK.
-const OUTLIVE_ROLLBACK: &str = include_str!("outlive_rollback.txt");
+pub(crate) const OUTLIVE_ROLLBACK: &str = include_str!("outlive_rollback.txt");
 
 /// Reads and checks the options.
 ///
@@ -62,12 +62,15 @@ pub(crate) fn connect(
 /// Why a backslash may have another meaning than it had when the file was split into statements.
 fn backslash(transaction: &Transaction, standard_conforming_strings: &str) -> Option<String> {
     let has = |text: &str| text.contains('\\');
-    let statement = transaction.statements.iter().find(|one| has(&one.text(|_| String::new())))?;
+    let statement = transaction
+        .statements()
+        .chain(transaction.queries())
+        .find(|one| has(&one.text(|_| String::new())))?;
     (standard_conforming_strings != "on").then(|| {
         format!(
-            "line {}: it has a backslash, which means something else while standard_conforming_strings is off: write it \
+            "{}: it has a backslash, which means something else while standard_conforming_strings is off: write it \
              without",
-            statement.line
+            statement.place
         )
     })
 }

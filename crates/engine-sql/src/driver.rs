@@ -6,7 +6,7 @@ use threadwise_engine::at_end::AtEnd;
 use threadwise_engine::clock::thread_cpu_ns;
 use threadwise_engine::servers::Thread;
 use threadwise_engine::workloads::insert::Insert;
-use threadwise_engine::workloads::transaction::{Parameter as Range, Statement};
+use threadwise_engine::workloads::transaction::{BindValue, ColumnValues, Parameter as Declared, Statement};
 use threadwise_study::Counters;
 
 use crate::dialect::Dialect;
@@ -132,31 +132,45 @@ pub trait Connection: Send {
     /// Called when the treatment is over: closes what must be closed before its server or its data goes.
     fn close(&mut self) {}
 
-    /// Prepares a statement of the user, whose parameters have these ranges; refused by databases that execute none.
+    /// Prepares a statement of the user with the parameters of its script; refused by databases that execute none.
     ///
     /// # Errors
-    /// An error of the server, with the line of the statement; a range that does not fit its place.
+    /// An error of the server, with the place of the statement; a range that does not fit its place.
     fn prepare_theirs(
         &mut self,
         statement: &Statement,
-        ranges: &[Range],
+        parameters: &[Declared],
     ) -> Result<Self::Statement, EngineError> {
-        let _ = (statement, ranges);
+        let _ = (statement, parameters);
         Err(EngineError::Said("statements of the user are not executed here".to_owned()))
     }
 
-    /// Executes a statement of the user, and reads all rows of its answers, one after another.
+    /// Executes a statement of the user with the values of its script's parameters, and reads all rows of its answers,
+    /// one after another.
     ///
     /// # Errors
-    /// An error of the server, with the line of the statement; or its answer is too large, and it was cancelled.
+    /// An error of the server, with the place of the statement; or its answer is too large, and it was cancelled.
     fn execute_theirs(
         &mut self,
         statement: &Statement,
         prepared: &Self::Statement,
-        values: &[i64],
+        values: &[BindValue],
     ) -> Result<(), EngineError> {
         let _ = (statement, prepared, values);
         Ok(())
+    }
+
+    /// Values of the first column of a prepared query of the user, which has no parameters.
+    ///
+    /// # Errors
+    /// An error of the server, with the place of the query; or there are too many, and it was cancelled.
+    fn column_of_theirs(
+        &mut self,
+        query: &Statement,
+        prepared: &Self::Statement,
+    ) -> Result<ColumnValues, EngineError> {
+        let _ = (query, prepared);
+        Ok(ColumnValues::default())
     }
 }
 

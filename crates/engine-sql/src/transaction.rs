@@ -4,7 +4,9 @@
 
 use threadwise_engine::worker::{StepResult, step_loop};
 use threadwise_engine::workloads::options::refuse;
-use threadwise_engine::workloads::transaction::{Draws, Transaction};
+use threadwise_engine::workloads::transaction::{
+    Drawn, Draws, Lists, Script, ScriptTally, SharedLists, Step, Transaction, pause,
+};
 use threadwise_engine::{EngineError, LoadRequest, Loaded, Session, SessionRequest, Window};
 use threadwise_study::SessionSlice;
 use threadwise_study::transaction::SQL;
@@ -17,7 +19,8 @@ use crate::workload::Work;
 /// The user's statements, prepared on one connection.
 struct Prepared<S> {
     transaction: Transaction,
-    statements: Vec<S>,
+    /// Of each script.
+    statements: Vec<Vec<S>>,
     begin: &'static str,
     end: String,
     draws: Draws,
@@ -28,38 +31,87 @@ impl<S> Prepared<S> {
         connection: &mut C,
         dialect: &Dialect,
         transaction: &Transaction,
-        draws: Draws,
+        lists: &Lists,
+        request: DrawsOf,
     ) -> Result<Self, EngineError> {
-        let prepare = |statement| connection.prepare_theirs(statement, &transaction.parameters);
+        let prepare = |script: &Script| {
+            let one = |statement| connection.prepare_theirs(statement, &script.parameters);
+            script.statements.iter().map(one).collect()
+        };
         let [read_only, read_write] = dialect.begin;
         Ok(Self {
-            statements: transaction.statements.iter().map(prepare).collect::<Result<_, _>>()?,
+            statements: transaction.scripts.iter().map(prepare).collect::<Result<_, _>>()?,
             begin: if transaction.is_read_only() { read_only } else { read_write },
             end: format!("{}{}", transaction.ending(), dialect.end),
+            draws: Draws::new(transaction, lists, request.seed, request.session),
             transaction: transaction.clone(),
-            draws,
         })
     }
 
-    /// Executes one transaction, and ends it so.
+    /// Executes one script, whose transactions end so.
     fn execute<C: Connection<Statement = S>>(
+        &self,
+        connection: &mut C,
+        drawn: &Drawn,
+        end: &str,
+    ) -> Result<(), EngineError> {
+        let (script, prepared) = (&self.transaction.scripts[drawn.script], &self.statements[drawn.script]);
+        for step in &script.steps {
+            match step {
+                Step::Begin => connection.run("begin a transaction", self.begin)?,
+                Step::Statement(at) => {
+                    connection.execute_theirs(&script.statements[*at], &prepared[*at], &drawn.values)?;
+                }
+                Step::End => connection.run("end a transaction", end)?,
+                Step::Sleep(sleep) => pause(sleep, &drawn.values)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Executes each script once, and ends its transactions so.
+    fn execute_each<C: Connection<Statement = S>>(
         &mut self,
         connection: &mut C,
-        end: Option<&str>,
+        end: &str,
     ) -> Result<(), EngineError> {
-        let values = self.draws.draw();
-        connection.run("begin a transaction", self.begin)?;
-        for (statement, prepared) in self.transaction.statements.iter().zip(&self.statements) {
-            connection.execute_theirs(statement, prepared, &values)?;
+        for at in 0..self.transaction.scripts.len() {
+            let drawn = self.draws.draw_script(at)?;
+            self.execute(connection, &drawn, end)?;
         }
-        connection.run("end a transaction", end.unwrap_or(&self.end))
+        Ok(())
     }
+}
+
+/// Whose values are drawn.
+struct DrawsOf {
+    seed: u64,
+    session: u32,
+}
+
+/// The lists that parameters are drawn from. Queries are executed in transactions that are rolled back.
+///
+/// # Errors
+/// A file, or an error of the server, with the place.
+pub(crate) fn read_lists(
+    connection: &mut impl Connection,
+    dialect: &Dialect,
+    transaction: &Transaction,
+) -> Result<Lists, EngineError> {
+    let [read_only, _] = dialect.begin;
+    transaction.read_lists(|query| {
+        let prepared = connection.prepare_theirs(query, &[])?;
+        connection.run("begin a transaction", read_only)?;
+        let values = connection.column_of_theirs(query, &prepared)?;
+        connection.run("end a transaction", &format!("ROLLBACK{}", dialect.end))?;
+        Ok(values)
+    })
 }
 
 /// Executes each statement once and rolls it back, so that a faulty one is reported before anything is measured.
 ///
 /// # Errors
-/// An error of the server, with the line of the statement; the database is not the one that may be written to.
+/// An error of the server, with the place of the statement; the database is not the one that may be written to.
 pub(crate) fn try_out<D: Driver>(
     driver: &D,
     workload: &Work,
@@ -67,11 +119,12 @@ pub(crate) fn try_out<D: Driver>(
     request: &LoadRequest,
 ) -> Result<Loaded, EngineError> {
     let mut opened = driver.open(workload, 0)?;
-    let connection = &mut opened.connection;
-    refuse_other_databases(connection, driver.dialect(), transaction)?;
-    let draws = Draws::new(transaction, request.seed, 0);
-    let mut prepared = Prepared::new(connection, driver.dialect(), transaction, draws)?;
-    prepared.execute(connection, Some(&format!("ROLLBACK{}", driver.dialect().end)))?;
+    let (connection, dialect) = (&mut opened.connection, driver.dialect());
+    refuse_other_databases(connection, dialect, transaction)?;
+    let lists = read_lists(connection, dialect, transaction)?;
+    let draws = DrawsOf { seed: request.seed, session: 0 };
+    let mut prepared = Prepared::new(connection, dialect, transaction, &lists, draws)?;
+    prepared.execute_each(connection, &format!("ROLLBACK{}", dialect.end))?;
     Ok(Loaded { notes: transaction.notes(), ..Loaded::default() })
 }
 
@@ -89,16 +142,16 @@ fn refuse_other_databases(
     let rows = connection.rows("list the databases", dialect.databases, &[])?;
     let names = rows.iter().filter_map(|row| row.first()?.text());
     let others: Vec<String> = names.filter(|name| name != named).map(str::to_lowercase).collect();
-    let first = transaction.statements.iter().find_map(|statement| {
+    let first = transaction.statements().chain(transaction.queries()).find_map(|statement| {
         let text = statement.text(|_| "?".to_owned()).to_lowercase();
-        Some((statement.line, others.iter().find(|name| is_named(&text, name))?))
+        Some((&statement.place, others.iter().find(|name| is_named(&text, name))?))
     });
     match first {
         None => Ok(()),
-        Some((line, other)) => Err(refuse(
+        Some((place, other)) => Err(refuse(
             SQL,
             format!(
-                "line {line} names the database '{other}', and only '{named}' may be written to; rename an alias of \
+                "{place} names the database '{other}', and only '{named}' may be written to; rename an alias of \
                  that name"
             ),
         )),
@@ -122,17 +175,20 @@ pub(crate) struct TransactionSession<D: Driver> {
 }
 
 impl<D: Driver> TransactionSession<D> {
-    /// Prepares the statements.
+    /// Prepares the statements. The first session of a treatment reads the lists that parameters are drawn from.
     ///
     /// # Errors
-    /// An error of the server, with the line of the statement.
+    /// An error of the server, with the place of the statement.
     pub(crate) fn new(
         mut common: Common<D>,
         transaction: &Transaction,
+        lists: &SharedLists,
         request: &SessionRequest,
     ) -> Result<Self, EngineError> {
-        let draws = Draws::new(transaction, request.seed, request.session);
-        let prepared = Prepared::new(&mut common.connection, common.dialect, transaction, draws)?;
+        let read = || read_lists(&mut common.connection, common.dialect, transaction);
+        let lists = lists.get_or_read(read)?;
+        let draws = DrawsOf { seed: request.seed, session: request.session };
+        let prepared = Prepared::new(&mut common.connection, common.dialect, transaction, &lists, draws)?;
         Ok(Self { common, prepared })
     }
 }
@@ -140,23 +196,31 @@ impl<D: Driver> TransactionSession<D> {
 impl<D: Driver> Session for TransactionSession<D> {
     fn warm(&mut self) -> Result<(), EngineError> {
         if self.prepared.transaction.is_read_only() {
-            self.prepared.execute(&mut self.common.connection, None)?;
+            let end = self.prepared.end.clone();
+            self.prepared.execute_each(&mut self.common.connection, &end)?;
         }
         self.common.connection.rest()
     }
 
     fn slice(&mut self, window: &Window) -> Result<SessionSlice, EngineError> {
         let Self { common, prepared } = self;
+        let tally = ScriptTally::new(&prepared.transaction.scripts);
         let slice = common.client_loop(1, |connection| {
-            let mut calls = 0;
+            let (mut calls, mut round_trips) = (0, 0);
             let step = || {
-                prepared.execute(connection, None)?;
+                let drawn = prepared.draws.draw()?;
+                prepared.execute(connection, &drawn, &prepared.end)?;
                 calls += 1;
-                Ok(StepResult { rows: 1, ..StepResult::default() })
+                round_trips += prepared.transaction.scripts[drawn.script].round_trips();
+                tally.add(drawn.script);
+                Ok(StepResult { rows: 1, think_ns: drawn.think_ns, ..StepResult::default() })
             };
-            let slice = step_loop(window, step, || Ok([]))?;
-            // Each statement, and those that begin and end the transaction.
-            let round_trips = calls * (prepared.statements.len() as u64 + 2);
+            let counters = || {
+                tally.read();
+                Ok([])
+            };
+            let mut slice = step_loop(window, step, counters)?;
+            tally.give_to(&mut slice);
             Ok(ClientLoop { slice, calls, round_trips })
         });
         self.common.is_done_with(window, slice.map(|(slice, _)| slice))

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use threadwise_engine::clock::sleep_until_ns;
 use threadwise_engine::servers::Thread;
 use threadwise_engine::workloads::options::Loop;
+use threadwise_engine::workloads::transaction::SharedLists;
 use threadwise_engine::{EngineError, LoadRequest, Session, SessionRequest, Window};
 use threadwise_study::{Counters, SessionSlice};
 
@@ -36,6 +37,8 @@ pub struct Treatment<D: Driver> {
     notes: Vec<String>,
     control: Mutex<Control<D>>,
     open: Mutex<Vec<OpenSession>>,
+    /// Values that parameters of the user's transactions are drawn from, once a session has read them.
+    lists: SharedLists,
 }
 
 /// The control connection and what was read over it.
@@ -93,6 +96,7 @@ impl<D: Driver> Treatment<D> {
             notes,
             control: Mutex::new(control),
             open: Mutex::default(),
+            lists: SharedLists::default(),
         })
     }
 
@@ -147,7 +151,7 @@ impl<D: Driver> Sessions for Treatment<D> {
             Spec::Insert(spec) => {
                 Box::new(RowsSession::new(common, driver, (*spec, place), suffix, request)?)
             }
-            Spec::Transaction(spec) => Box::new(TransactionSession::new(common, spec, request)?),
+            Spec::Transaction(spec) => Box::new(TransactionSession::new(common, spec, &self.lists, request)?),
         };
         let mut open = self.opened();
         open.push(OpenSession { number, id, thread, plan, uncertainty_ns, tally });

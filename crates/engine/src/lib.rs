@@ -26,6 +26,7 @@ use threadwise_machine::CpuSet;
 use threadwise_study::engine::Properties;
 use threadwise_study::{Counters, Note, Options, SessionSlice, Workload};
 use worker::arrivals::Arrivals;
+use workloads::transaction::draft::DraftRequest;
 
 /// Why an engine could not do something.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -268,6 +269,22 @@ pub trait Engine: Send + Sync {
     fn points(&self, engine_options: &Options) -> Result<Vec<Point>, EngineError> {
         let _ = engine_options;
         Ok(Vec::new())
+    }
+
+    /// Names of statistics that the user's servers keep of their statements, from which the engine drafts transactions.
+    fn statement_sources(&self) -> &'static [&'static str] {
+        &[]
+    }
+
+    /// A draft of transactions from the statistics of the user's server. Executes none of them and changes nothing
+    /// there.
+    ///
+    /// # Errors
+    /// There are no such statistics, or they cannot be read.
+    fn draft(&self, engine_options: &Options, request: &DraftRequest<'_>) -> Result<String, EngineError> {
+        let _ = engine_options;
+        let why = format!("{} drafts no transactions from '{}'", self.name(), request.source);
+        Err(EngineError::Option { option: "transactions-from".into(), why })
     }
 
     /// Whether the user's server is bound as a whole, by a setting of its own, since any of its threads may serve any

@@ -243,6 +243,9 @@ Examples:
   threadwise run parallel-queries --set scale=10 --dop 1,2,4 --placement no-smt --placement all
   threadwise run parallel-queries --engine postgres --set scale=0.1
   threadwise run transaction --transaction page.sql --engine postgres://app@db.example/shop
+  threadwise run transaction --transaction pay.sql@3 --transaction look.sql@7 --engine mariadb://app@db/shop
+  threadwise run transaction --transaction tpcb.sql --define scale=10 --may-write bench --engine postgres:///bench
+  threadwise run --transactions-from pg_stat_statements --engine postgres://app@db/shop > mix.sql
   threadwise run command --parse pgbench -- pgbench -n -c {sessions} -T 10 bench
   threadwise run work-list --engine firebird --set files=100 --set total_mib=500
   threadwise run work-list --engine sqlite --list dbs.txt --jobs 1,2,4
@@ -320,7 +323,7 @@ pub struct RunArgs {
     /// After a boot, or on another machine, it continues in a new result file beside this one. The study's settings
     /// apply, and the hardware is probed if its first part was. These apply to one start only and must be given again:
     /// --allow-busy, --data-dir, --budget and, if it runs commands, --allow-commands.
-    #[arg(long, value_name = "FILE", help_heading = "What is measured", conflicts_with_all = ["study", "engine", "output", "seed", "sessions", "sweep", "compare", "streams", "dop", "jobs", "list", "placement", "memory", "service", "smt", "turbo", "governor", "factor", "engine_option", "set", "transaction", "rounds", "slice", "rewarm", "blocks", "until", "margin", "long_windows", "command", "each", "metric", "parse", "headline", "setup", "warmup", "before", "after", "check", "teardown"])]
+    #[arg(long, value_name = "FILE", help_heading = "What is measured", conflicts_with_all = ["study", "engine", "output", "seed", "sessions", "sweep", "compare", "streams", "dop", "jobs", "list", "placement", "memory", "service", "smt", "turbo", "governor", "factor", "engine_option", "set", "transaction", "define", "transactions_from", "rounds", "slice", "rewarm", "blocks", "until", "margin", "long_windows", "command", "each", "metric", "parse", "headline", "setup", "warmup", "before", "after", "check", "teardown"])]
     pub resume: Option<PathBuf>,
     /// External arm that the machine is in now, for a study over boots
     ///

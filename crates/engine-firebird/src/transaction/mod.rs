@@ -18,7 +18,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use threadwise_engine::servers;
 use threadwise_engine::workloads::options::refuse;
-use threadwise_engine::workloads::transaction::{ANSWERS, Draws, Quoting, Transaction, needs_users_data};
+use threadwise_engine::workloads::transaction::{
+    ANSWERS, Draws, Quoting, SharedLists, Transaction, needs_users_data,
+};
 use threadwise_engine::{EngineError, LoadRequest, Loaded, Running, Session, SessionRequest, StartRequest};
 use threadwise_engine_sql::{Sessions, Started, Threads, some_sessions};
 use threadwise_process::room::server_memory_bytes;
@@ -32,7 +34,7 @@ use crate::isql::Isql;
 use crate::options::{self, CACHE_PAGES, DATABASE_OPTION, Own};
 use crate::place::Place;
 use crate::programs::Programs;
-use script::Script;
+use script::Texts;
 use session::TransactionSession;
 
 /// Functions whose effect outlives a ROLLBACK.
@@ -48,7 +50,7 @@ const TRIAL_CACHE_PAGES: u64 = 2048;
 /// The workload with its options, checked.
 struct Spec {
     transaction: Transaction,
-    script: Script,
+    texts: Texts,
     engine_options: Own,
     /// The user's file.
     database: PathBuf,
@@ -61,7 +63,7 @@ impl Spec {
         let engine_options = options::parse(&load.engine_options)?;
         let Some(database) = engine_options.database.clone() else { return needs_users_data(HOW) };
         transaction.expect_database(&database.to_string_lossy())?;
-        Ok(Self { script: Script::new(&transaction)?, transaction, engine_options, database })
+        Ok(Self { texts: Texts::new(&transaction)?, transaction, engine_options, database })
     }
 
     /// The first copy of the file, which all treatments share.
@@ -117,9 +119,12 @@ pub(crate) fn load(load: &LoadRequest) -> Result<Loaded, EngineError> {
     if copy::header(&home)?.cache_pages > 0 {
         home.forget_cache_pages(&programs)?;
     }
-    let values = Draws::new(&spec.transaction, load.seed, 0).draw();
-    let isql = spec.script.start(&home, &programs)?;
-    spec.script.try_out(isql, &values)?;
+    let lists = spec.texts.read_lists(&mut spec.texts.start(&home, &programs)?)?;
+    let mut draws = Draws::new(&spec.transaction, &lists, load.seed, 0);
+    for script in 0..spec.transaction.scripts.len() {
+        let drawn = draws.draw_script(script)?;
+        spec.texts.try_out(spec.texts.start(&home, &programs)?, &drawn)?;
+    }
     // Each treatment reports which file was written to.
     Ok(Loaded { notes: vec![ANSWERS.to_owned()], ..Loaded::default() })
 }
@@ -141,7 +146,7 @@ pub(crate) fn start(request: &StartRequest) -> Result<Box<dyn Running>, EngineEr
     home.0.copy_of(&template, !spec.transaction.is_read_only(), None, make)?;
     let pages = file_bytes.div_ceil(u64::from(header.page_size_bytes));
     let notes = notes(spec.transaction.is_read_only(), (cache_pages, pages));
-    let Spec { transaction, script, .. } = spec;
+    let Spec { transaction, texts, .. } = spec;
     let host = Place {
         home: home.clone(),
         sessions: request.sessions.clone(),
@@ -149,7 +154,16 @@ pub(crate) fn start(request: &StartRequest) -> Result<Box<dyn Running>, EngineEr
         discard: !transaction.is_read_only(),
     };
     let open = Mutex::default();
-    let sessions = Transactions { home, programs, transaction, script, notes, open, failed: Arc::default() };
+    let sessions = Transactions {
+        home,
+        programs,
+        transaction,
+        texts,
+        lists: SharedLists::default(),
+        notes,
+        open,
+        failed: Arc::default(),
+    };
     Ok(Box::new(Started { sessions, host }))
 }
 
@@ -181,7 +195,9 @@ struct Transactions {
     home: Home,
     programs: Programs,
     transaction: Transaction,
-    script: Script,
+    texts: Texts,
+    /// Values that parameters are drawn from, once a session has read them.
+    lists: SharedLists,
     notes: Vec<String>,
     /// Number and program of each open session, in the order of their numbers.
     open: Mutex<Vec<(u32, u32)>>,
@@ -208,14 +224,15 @@ impl Sessions for Transactions {
     }
 
     fn open(&self, request: &SessionRequest) -> Result<Box<dyn Session>, EngineError> {
-        let isql: Isql = self.script.start(&self.home, &self.programs)?;
+        let mut isql: Isql = self.texts.start(&self.home, &self.programs)?;
+        let lists = self.lists.get_or_read(|| self.texts.read_lists(&mut isql))?;
         {
             let mut open = self.opened();
             open.push((request.session, isql.pid()));
             open.sort_unstable();
         }
-        let draws = Draws::new(&self.transaction, request.seed, request.session);
-        Ok(Box::new(TransactionSession::new(isql, self.script.clone(), draws, Arc::clone(&self.failed))))
+        let draws = Draws::new(&self.transaction, &lists, request.seed, request.session);
+        Ok(Box::new(TransactionSession::new(isql, self.texts.clone(), draws, Arc::clone(&self.failed))))
     }
 
     fn notes(&self) -> Result<Vec<String>, EngineError> {

@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use threadwise_engine::clock::thread_cpu_ns;
+use threadwise_engine::clock::{monotonic_ns, sleep_until_ns, thread_cpu_ns};
 use threadwise_engine::worker::{StepResult, step_loop};
-use threadwise_engine::workloads::transaction::Draws;
+use threadwise_engine::workloads::transaction::{Drawn, Draws, ScriptTally};
 use threadwise_engine::{EngineError, Session, Window};
 use threadwise_engine_sql::Call;
 use threadwise_study::SessionSlice;
 
-use super::script::Script;
+use super::script::{TextPart, Texts};
 use crate::counters::Pages;
 use crate::isql::Isql;
 
@@ -17,7 +17,7 @@ use crate::isql::Isql;
 #[derive(Debug)]
 pub(super) struct TransactionSession {
     isql: Isql,
-    script: Script,
+    texts: Texts,
     draws: Draws,
     /// Set if it failed at something, so that the data is not to be trusted.
     failed: Arc<AtomicBool>,
@@ -25,17 +25,24 @@ pub(super) struct TransactionSession {
 
 impl TransactionSession {
     /// A session on a program that is ready.
-    pub(super) fn new(isql: Isql, script: Script, draws: Draws, failed: Arc<AtomicBool>) -> Self {
-        Self { isql, script, draws, failed }
+    pub(super) fn new(isql: Isql, texts: Texts, draws: Draws, failed: Arc<AtomicBool>) -> Self {
+        Self { isql, texts, draws, failed }
     }
 
-    /// Executes one transaction, and gives the pages that it accessed.
-    fn step(&mut self) -> Result<Pages, EngineError> {
+    /// Executes a script, and gives the pages that it accessed.
+    fn step(&mut self, drawn: &Drawn) -> Result<Pages, EngineError> {
         let (mut pages, mut done) = (Pages::default(), 0);
-        for part in self.script.parts(&self.draws.draw()) {
-            let skipped = self.isql.skip("execute a transaction", &part)?;
+        for part in self.texts.parts(drawn)? {
+            let text = match part {
+                TextPart::Text(text) => text,
+                TextPart::Pause(length_ns) => {
+                    sleep_until_ns(monotonic_ns() + length_ns);
+                    continue;
+                }
+            };
+            let skipped = self.isql.skip("execute a transaction", &text)?;
             if let Some(words) = skipped.error {
-                return Err(self.script.explain(done + skipped.done, &words));
+                return Err(self.texts.explain(drawn.script, done + skipped.done, &words));
             }
             done += skipped.done;
             pages = pages + skipped.pages;
@@ -45,14 +52,22 @@ impl TransactionSession {
 
     fn steps(&mut self, window: &Window) -> Result<SessionSlice, EngineError> {
         let (before, client_ns) = (self.isql.used(), thread_cpu_ns());
+        let tally = ScriptTally::new(self.texts.scripts());
         let mut calls = 0;
         let step = || {
-            let pages = self.step()?;
+            let drawn = self.draws.draw()?;
+            let pages = self.step(&drawn)?;
             self.isql.pages = self.isql.pages + pages;
             calls += 1;
-            Ok(StepResult { rows: 1, ..StepResult::default() })
+            tally.add(drawn.script);
+            Ok(StepResult { rows: 1, think_ns: drawn.think_ns, ..StepResult::default() })
         };
-        let mut slice = step_loop(window, step, || Ok([]))?;
+        let counters = || {
+            tally.read();
+            Ok([])
+        };
+        let mut slice = step_loop(window, step, counters)?;
+        tally.give_to(&mut slice);
         let client_cpu_ns = thread_cpu_ns() - client_ns;
         let used = [before, self.isql.used()];
         Call { client_cpu_ns, ..Call::new(slice.steps, calls, 1, used) }.give_to(&mut slice);
@@ -61,12 +76,13 @@ impl TransactionSession {
 }
 
 impl Session for TransactionSession {
-    /// Fills the cache with what one transaction reads; a transaction that writes is not executed.
+    /// Fills the cache with what each transaction reads once; those that write are not executed.
     fn warm(&mut self) -> Result<(), EngineError> {
-        let warm = match self.script.is_read_only() {
-            true => self.step().map(drop),
-            false => Ok(()),
-        };
+        let scripts = if self.texts.is_read_only() { self.texts.scripts().len() } else { 0 };
+        let warm = (0..scripts).try_for_each(|script| {
+            let drawn = self.draws.draw_script(script)?;
+            self.step(&drawn).map(drop)
+        });
         self.failed.fetch_or(warm.is_err(), Ordering::Relaxed);
         warm
     }

@@ -19,7 +19,7 @@ use threadwise_engine::workloads::insert::{Durability, Insert, TEXT_CHARS, Table
 use threadwise_engine::workloads::logical_io::{range_sum, row_sum, shuffled_keys};
 use threadwise_engine::workloads::options::Loop;
 use threadwise_engine::workloads::transaction::{
-    AnswerSize, Parameter as Range, STATEMENT_LIMIT_SECONDS, Statement,
+    AnswerSize, BindValue, ColumnValues, Parameter as Declared, STATEMENT_LIMIT_SECONDS, Statement,
 };
 use threadwise_engine_sql::{
     self as sql, Blocks, Dialect, Driver, Keys, Names, Objects, Opened, Parameter, Rows, Spec, Template,
@@ -27,7 +27,7 @@ use threadwise_engine_sql::{
 };
 use tiberius::{ColumnData, Row, ToSql, TokenRow};
 
-use crate::client::connect::{Connection, Fault, Server, Unread};
+use crate::client::connect::{Connection, Fault, Server, Unread, row_bytes};
 use crate::client::dialect::DIALECT;
 use crate::client::error::{advice, query};
 use crate::client::observe::SqlserverObserver;
@@ -79,9 +79,16 @@ impl Database {
 /// A statement, which the server compiles when it is first executed.
 pub(crate) struct Text {
     sql: String,
-    /// Parameters of the user's statements: whether all of a range have 32 bits, so that an index of a column of 32
-    /// bits is used as it is.
-    are_small: Vec<bool>,
+    /// Parameters of a statement of the user, `@P1` first.
+    places: Vec<PlacedParameter>,
+}
+
+/// A parameter of a statement of the user.
+struct PlacedParameter {
+    /// Its index in the script.
+    at: usize,
+    /// Whether all of its range have 32 bits, so that an index of a column of 32 bits is used as it is.
+    is_small: bool,
 }
 
 /// A parameter as the client library sends it.
@@ -140,7 +147,7 @@ impl sql::Connection for Connection {
     }
 
     fn prepare(&mut self, sql: &str) -> Result<Text, EngineError> {
-        Ok(Text { sql: sql.to_owned(), are_small: Vec::new() })
+        Ok(Text { sql: sql.to_owned(), places: Vec::new() })
     }
 
     fn first(
@@ -170,33 +177,44 @@ impl sql::Connection for Connection {
         Ok(rows.first().and_then(|row| whole(row, 0)).and_then(|rows| u64::try_from(rows).ok()))
     }
 
-    /// All parameters of the file are sent with each statement, which may use some of them more than once.
-    fn prepare_theirs(&mut self, statement: &Statement, ranges: &[Range]) -> Result<Text, EngineError> {
-        let is_small = |range: &Range| i32::try_from(range.low).and(i32::try_from(range.high)).is_ok();
-        let sql = statement.text(|at| format!("@P{}", at + 1));
-        Ok(Text { sql, are_small: ranges.iter().map(is_small).collect() })
+    /// A parameter that is used more than once is sent once.
+    fn prepare_theirs(
+        &mut self,
+        statement: &Statement,
+        parameters: &[Declared],
+    ) -> Result<Text, EngineError> {
+        let mut used = statement.parameters();
+        used.sort_unstable();
+        used.dedup();
+        let number = |at: usize| used.iter().position(|used| *used == at).map_or(0, |place| place + 1);
+        let sql = statement.text(|at| format!("@P{}", number(at)));
+        let place = |at: &usize| {
+            let range = parameters.get(*at).and_then(Declared::range);
+            PlacedParameter {
+                at: *at,
+                is_small: range.is_some_and(|ends| ends.iter().all(|end| i32::try_from(*end).is_ok())),
+            }
+        };
+        Ok(Text { sql, places: used.iter().map(place).collect() })
     }
 
     fn execute_theirs(
         &mut self,
         statement: &Statement,
         prepared: &Text,
-        values: &[i64],
+        values: &[BindValue],
     ) -> Result<(), EngineError> {
-        let sent =
-            values.iter().zip(&prepared.are_small).map(|(value, is_small)| match i32::try_from(*value) {
-                Ok(small) if *is_small => Sent(Parameter::Int(small)),
-                _ => Sent(Parameter::Big(*value)),
-            });
-        let sent: Vec<Sent<'_>> = sent.collect();
-        let sent: Vec<&dyn ToSql> = sent.iter().map(|one| one as &dyn ToSql).collect();
         let mut size = AnswerSize::default();
-        self.read_rows(&prepared.sql, &sent, STATEMENT_LIMIT, &mut |bytes| size.add_row(bytes)).map_err(
-            |cause| match cause {
-                Unread::Fault(cause) => explain(statement, advice(&cause)),
-                Unread::Ours(why) => explain(statement, why),
-            },
-        )
+        self.read_theirs(statement, prepared, values, &mut |row| size.add_row(row_bytes(row)))
+    }
+
+    fn column_of_theirs(&mut self, query: &Statement, prepared: &Text) -> Result<ColumnValues, EngineError> {
+        let mut column = ColumnValues::default();
+        self.read_theirs(query, prepared, &[], &mut |row| {
+            let text = || text(row, 0).map(|text| BindValue::Text(text.into()));
+            column.add(whole(row, 0).map(BindValue::Whole).or_else(text))
+        })?;
+        Ok(column)
     }
 
     /// By sys.dm_exec_sessions; a login sees its own sessions there without any right. Values are of ended requests, CPU
@@ -212,9 +230,51 @@ impl sql::Connection for Connection {
     }
 }
 
+/// A value of the user's transaction as the client library sends it.
+struct Bound<'a> {
+    value: &'a BindValue,
+    is_small: bool,
+}
+
+impl ToSql for Bound<'_> {
+    fn to_sql(&self) -> ColumnData<'_> {
+        match self.value {
+            BindValue::Whole(number) => match i32::try_from(*number) {
+                Ok(small) if self.is_small => ColumnData::I32(Some(small)),
+                _ => ColumnData::I64(Some(*number)),
+            },
+            BindValue::Real(number) => ColumnData::F64(Some(*number)),
+            BindValue::Text(text) => ColumnData::String(Some((&**text).into())),
+        }
+    }
+}
+
+impl Connection {
+    /// Executes a statement of the user, and gives each row to `take`, up to its first error.
+    fn read_theirs(
+        &mut self,
+        statement: &Statement,
+        prepared: &Text,
+        values: &[BindValue],
+        take: &mut dyn FnMut(&Row) -> Result<(), String>,
+    ) -> Result<(), EngineError> {
+        let none = BindValue::default();
+        let value = |place: &PlacedParameter| Bound {
+            value: values.get(place.at).unwrap_or(&none),
+            is_small: place.is_small,
+        };
+        let sent: Vec<Bound<'_>> = prepared.places.iter().map(value).collect();
+        let sent: Vec<&dyn ToSql> = sent.iter().map(|one| one as &dyn ToSql).collect();
+        self.read_rows(&prepared.sql, &sent, STATEMENT_LIMIT, take).map_err(|cause| match cause {
+            Unread::Fault(cause) => explain(statement, advice(&cause)),
+            Unread::Ours(why) => explain(statement, why),
+        })
+    }
+}
+
 /// The error of a statement of the user.
 fn explain(statement: &Statement, why: impl ToString) -> EngineError {
-    failed(format!("execute line {}", statement.line), why)
+    failed(format!("execute {}", statement.place), why)
 }
 
 impl Driver for Database {

@@ -89,3 +89,40 @@ fn a_fault_names_its_line() {
     bench.assert_over();
     bench.assert_clean();
 }
+
+#[test]
+fn a_mix_is_transactions_of_their_own() {
+    let bench = Bench::new(Settings::default());
+    let mix = "-- :transaction find\n-- :city from SELECT city FROM customers\n-- :big from SELECT big FROM \
+               customers\nSELECT n FROM customers WHERE city = :city AND big = :big;\n\
+               -- :transaction once weight 2\n-- :id 5..7\nSELECT name FROM customers WHERE id = :id;\n\
+               -- :transaction twice\n\\set id 9 + 0\nSELECT name FROM customers WHERE id = :id;\nBEGIN;\n\
+               SELECT name FROM customers WHERE id = :id;\nSELECT name FROM customers WHERE id = :id;\nEND;\n";
+    let load = load(&bench, mix, None, 1);
+    let (keeper, _, running) = bench.begin(&load);
+    let slices = slice(&bench, running.as_ref(), &load, 100_000_000).done();
+    running.finish().unwrap();
+    drop(running);
+    keeper.end().unwrap();
+    let counted: u64 = ["script/find", "script/once", "script/twice"]
+        .iter()
+        .filter_map(|name| slices[0].counters.get(*name))
+        .sum();
+    assert_eq!(counted, slices[0].steps, "{:?}", slices[0].counters);
+    {
+        let state = bench.state();
+        let mut all: Vec<String> = (5..=7).map(|id| format!("SELECT {id}, ROLLBACK")).collect();
+        all.extend(["SELECT 9, ROLLBACK".to_owned(), "SELECT 9, SELECT 9, ROLLBACK".to_owned()]);
+        for (city, big) in [("Ulm", 5), ("Ulm", 1_i64 << 40), ("Bonn", 5), ("Bonn", 1 << 40)] {
+            all.push(format!("FIND {city} {big}, ROLLBACK"));
+        }
+        // The queries of the values, of the load and of the session, come before any transaction of the mix.
+        all.push("ROLLBACK".to_owned());
+        assert!(state.ended.iter().all(|one| all.contains(one)), "{:?}", state.ended);
+        assert!(state.ended[..2] == ["ROLLBACK", "ROLLBACK"] && state.ended[2].starts_with("FIND"));
+        assert!(state.ended.contains(&all[3]) && state.ended.contains(&all[4]), "{:?}", state.ended);
+        assert!(state.transactions.is_empty());
+    }
+    bench.assert_over();
+    bench.assert_clean();
+}

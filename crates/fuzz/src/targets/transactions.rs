@@ -2,7 +2,7 @@
 
 use crate::random::Random;
 use crate::target::{Judged, Target, hold};
-use threadwise_engine::workloads::transaction::{Draws, Quoting, Transaction};
+use threadwise_engine::workloads::transaction::{BindValue, Draws, Lists, Quoting, Script, Transaction};
 use threadwise_study::transaction::{MAY_WRITE, SQL};
 use threadwise_study::{OptionValue, Options};
 
@@ -23,6 +23,9 @@ const QUOTINGS: [Quoting; 5] = [
     Quoting { packages: true, ..STANDARD },
 ];
 
+/// A text that is written again may become too long.
+const MOST_BYTES: usize = 60 << 10;
+
 const STATEMENTS: [&str; 12] = [
     "SELECT \"LO_put\" /* x */ (:id, 0, '')",
     "SELECT name FROM c WHERE id = :id",
@@ -38,6 +41,23 @@ const STATEMENTS: [&str; 12] = [
     "SELECT s.nextval, q'[it's; :id]', nQ'!:id!', p.f@far FROM dual",
 ];
 
+/// Lines of a head, which declare the same two parameters.
+const HEADS: [&str; 5] = [
+    "-- a page\n-- :id 1..150000\n-- :low -5..5\n",
+    "-- :id 1..150000 zipf 1.2\n-- :low -5..5 zipf 0.99\n-- :think 5..20 ms\n",
+    "-- :id from SELECT id FROM c WHERE n > 5\n-- :low 1..2\n-- :think mean 3 s\n",
+    "-- :id in /nowhere/c.csv column 2 as text zipf 2\n-- :low in /nowhere/c.csv column \"city\"\n",
+    "-- :low 0..0\n-- the id FILL IN (integer)\n-- :id 3..4\n",
+];
+
+/// Scripts of pgbench.
+const SCRIPTS: [&str; 4] = [
+    "\\set id random(1, 100000 * :scale)\n\\set low random(-5000, 5000)\nBEGIN;\n",
+    "\\set id random_zipfian(1, 9, 1.5) % 7 + abs(-:client_id)\n\\sleep :id us\n\\set low \\\n 2\nBEGIN;\n",
+    "\\set low least(1, 2.5, pi()) / 3\n\\set id int(:low) - mod(7, 4)\nSELECT :id;\n\\sleep 1 ms\nBEGIN;\n",
+    "\\set id random_gaussian(1, 9, 2.0)\n\\set low random_exponential(1, 9, 5)\nBEGIN;\n",
+];
+
 /// The target.
 pub fn make() -> Result<Target, String> {
     Ok(Target::texts(45, 1, valid, |text| {
@@ -45,12 +65,41 @@ pub fn make() -> Result<Target, String> {
     }))
 }
 
+/// One transaction, or a mix of several, of files too.
 fn valid(random: &mut Random) -> String {
-    let head = "-- a page\n-- :id 1..150000\n-- :low -5..5\n".to_owned();
+    let scripts = random.below(4);
+    // Texts that only one engine reads do not stand in one file with those of another.
+    let other = *random.pick(&["$a$", "q'["]);
+    let statements = |random: &mut Random| statements(random, other);
+    if scripts == 0 {
+        return format!("{}{}", random.pick(&HEADS), statements(random));
+    }
+    let mut mix = String::new();
+    for number in 0..scripts {
+        mix += &match random.below(3) {
+            0 => format!("-- :file {number}.sql weight 3\n{}{}", random.pick(&HEADS), statements(random)),
+            1 => format!(
+                "-- :file {number}.sql\n-- :define scale 10\n{}{}END;\n",
+                random.pick(&SCRIPTS),
+                statements(random)
+            ),
+            _ => format!(
+                "-- :file {number}.sql\n-- :transaction t{number} weight {}\n{}{}",
+                1 + random.below(9),
+                random.pick(&HEADS),
+                statements(random)
+            ),
+        };
+    }
+    mix
+}
+
+fn statements(random: &mut Random, other: &str) -> String {
     let statements = (0..1 + random.below(4)).map(|_| *random.pick(&STATEMENTS));
+    let statements = statements.filter(|statement| !statement.contains(other));
     // Each parameter must be used.
     let both = std::iter::once("VALUES (:low, :id)");
-    statements.chain(both).fold(head, |text, statement| format!("{text}{statement};\n"))
+    statements.chain(both).map(|statement| format!("{statement};\n")).collect()
 }
 
 fn parsed(text: &str, may_write: bool, quoting: Quoting) -> Result<Transaction, String> {
@@ -61,10 +110,14 @@ fn parsed(text: &str, may_write: bool, quoting: Quoting) -> Result<Transaction, 
         .map_err(|error| error.to_string())
 }
 
-/// A file's statements with their parameters by name.
-fn texts(transaction: &Transaction) -> Vec<String> {
-    let name = |at: usize| transaction.parameters.get(at).map_or("", |one| one.name.as_str());
-    transaction.statements.iter().map(|one| one.text(|at| format!(":{}", name(at)))).collect()
+/// A script's statements with their parameters by name.
+fn texts(script: &Script) -> Vec<String> {
+    let name = |at: usize| script.parameters.get(at).map_or("", |one| one.name.as_str());
+    script.statements.iter().map(|one| one.text(|at| format!(":{}", name(at)))).collect()
+}
+
+fn all_texts(transaction: &Transaction) -> Vec<Vec<String>> {
+    transaction.scripts.iter().map(texts).collect()
 }
 
 fn judge(text: &str, quoting: Quoting) -> Judged {
@@ -74,20 +127,40 @@ fn judge(text: &str, quoting: Quoting) -> Judged {
         Ok(transaction) => transaction,
         Err(why) => return hold(!why.is_empty(), || "an empty error".to_owned()).map(|()| false),
     };
-    let values = Draws::new(&transaction, 7, 3).draw();
-    let are_inside = transaction.parameters.iter().zip(&values);
-    let mut inside = are_inside.map(|(one, value)| (one.low..=one.high).contains(value));
-    hold(inside.all(|is| is), || format!("{values:?} is out of range"))?;
-    // Written again, the same statements mean the same.
-    let head: String = transaction
-        .parameters
-        .iter()
-        .map(|one| format!("-- :{} {}..{}\n", one.name, one.low, one.high))
-        .collect();
-    let again = parsed(&format!("{head}{};", texts(&transaction).join(";\n")), true, quoting);
-    let again = again.map_err(|why| format!("written again it is refused: {why}"))?;
-    hold(texts(&again) == texts(&transaction), || {
-        format!("{:?} becomes {:?}", texts(&transaction), texts(&again))
-    })?;
+    let mut draws = Draws::new(&transaction, &Lists::default(), 7, 3);
+    for (at, script) in transaction.scripts.iter().enumerate() {
+        hold(!script.statements.is_empty() && script.weight > 0, || format!("{} does nothing", script.name))?;
+        // An expression may have no value.
+        let Ok(drawn) = draws.draw_script(at) else { continue };
+        let are_inside = script.parameters.iter().zip(&drawn.values).all(|(one, value)| match one.range() {
+            Some([low, high]) => matches!(value, BindValue::Whole(number) if (low..=high).contains(number)),
+            None => true,
+        });
+        hold(are_inside && drawn.values.len() == script.parameters.len(), || {
+            format!("{:?} is out of range", drawn.values)
+        })?;
+    }
+    written_again(&transaction, quoting)?;
     Ok(true)
+}
+
+/// Written again, the same statements mean the same; where all parameters have ranges.
+fn written_again(transaction: &Transaction, quoting: Quoting) -> Result<(), String> {
+    let mut text = String::new();
+    for (at, script) in transaction.scripts.iter().enumerate() {
+        text += &format!("-- :transaction t{at} weight {}\n", script.weight);
+        for parameter in &script.parameters {
+            let Some([low, high]) = parameter.range() else { return Ok(()) };
+            text += &format!("-- :{} {low}..{high}\n", parameter.name);
+        }
+        text += &format!("{};\n", texts(script).join(";\n"));
+    }
+    if text.len() > MOST_BYTES {
+        return Ok(());
+    }
+    let again = parsed(&text, true, quoting);
+    let again = again.map_err(|why| format!("written again it is refused: {why}"))?;
+    hold(all_texts(&again) == all_texts(transaction), || {
+        format!("{:?} becomes {:?}", all_texts(transaction), all_texts(&again))
+    })
 }

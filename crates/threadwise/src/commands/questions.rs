@@ -19,9 +19,14 @@ fn of_preset(preset: &str, measure: &MeasureArgs) -> RunArgs {
 
 /// How many connections a pool should have.
 pub fn pool(args: &PoolArgs) -> Result<(), AppError> {
+    if args.transactions.transactions_from.is_some() {
+        let (engine, transactions) = (args.engine.clone(), args.transactions.clone());
+        let engine_option = args.engine_option.clone();
+        return run(&RunArgs { engine, engine_option, transactions, ..RunArgs::default() });
+    }
     let mut set = args.set.clone();
     let is_server = args.engine.as_deref().is_some_and(is_server);
-    let is_transaction = args.transactions.transaction.is_some();
+    let is_transaction = !args.transactions.transaction.is_empty();
     if is_server && !is_transaction && !set.iter().any(|(name, _)| name == "loop") {
         // Latency is what a client waits.
         set.push(("loop".to_owned(), "client".to_owned()));

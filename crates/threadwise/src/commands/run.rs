@@ -42,6 +42,9 @@ use threadwise_study::{Workload, plan_block};
 
 /// Measures, stores, analyses, reports.
 pub fn run(args: &RunArgs) -> Result<(), AppError> {
+    if let Some(source) = &args.transactions.transactions_from {
+        return transaction::draft(source, args);
+    }
     let began = Instant::now();
     let topology = topology::live()?;
     let stop = commands::stop_flag_of_study()?;

@@ -2,7 +2,10 @@
 
 use crate::harness::Lab;
 use rusqlite::Connection;
+use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use threadwise_store::Store;
 
 /// A laboratory with a database of 1,000 rows and a file of SQL.
 fn shop(sql: &str) -> (Lab, PathBuf) {
@@ -128,4 +131,135 @@ fn a_database_that_the_address_does_not_name_is_refused_before_a_server_is_asked
         assert!(wrong.stderr.contains("the database is 'shop', not 'shopp'"), "{address}: {}", wrong.stderr);
         assert!(!said("shop").stderr.contains("the database is"), "{address}");
     }
+}
+
+fn refused(lab: &Lab, args: &[&str], says: &str) {
+    let said = lab.run(args);
+    assert_eq!(said.code, Some(2), "{args:?}: {}", said.stderr);
+    assert!(said.stderr.contains(says) && said.stderr.lines().count() == 1, "{args:?}: {}", said.stderr);
+}
+
+#[test]
+fn files_with_weights_are_a_mix_whose_values_come_from_a_pinned_file() {
+    let (lab, file) = shop("-- :id in ids.csv column id zipf 1.2\nSELECT n FROM c WHERE id = :id");
+    let write = |name: &str, text: &str| std::fs::write(lab.path().join(name), text).unwrap();
+    write("ids.csv", "id,x\n5,a\n7,b\n");
+    write(
+        "bench.sql",
+        "-- as pgbench has it\n\\set id random(1, 100 * :scale)\nSELECT n FROM c WHERE id = :id;\n",
+    );
+    write("two.sql", "-- :transaction look weight 2\nSELECT 1;\n-- :transaction more\nSELECT 2");
+    let database = format!("database={}", file.display());
+    let before = std::fs::read(&file).unwrap();
+    let mix = ["--transaction", "bench.sql@3", "--transaction", "two.sql"];
+    let run = |more: &[&'static str]| {
+        let args = pool(&database, &[&mix[..], more].concat()).iter().map(|arg| (*arg).to_owned()).collect();
+        let args: Vec<String> = args;
+        args
+    };
+    let define = ["--define", "scale=10"];
+    let args = run(&[&define[..], &["--blocks", "1", "-o", "m.threadwise"]].concat());
+    // A window may pass without CPU time on a busy machine: then the study is not valid, and is stored all the same.
+    let said = lab.run(&args.iter().map(String::as_str).collect::<Vec<_>>());
+    assert!(matches!(said.code, Some(0 | 1)), "{}", said.stderr);
+    let runs = Store::open(&lab.path().join("m.threadwise")).unwrap().runs().unwrap();
+    let sessions = runs.iter().flat_map(|run| &run.slices).flat_map(|slice| &slice.sessions);
+    for session in sessions.filter(|session| session.steps > 0) {
+        let names = ["page", "bench", "look", "more"].map(|name| format!("script/{name}"));
+        let counted: u64 = names.iter().map(|name| session.counters[name]).sum();
+        assert_eq!(counted, session.steps, "{:?}", session.counters);
+    }
+    let sql = format!("{}/ids.csv column \"id\" zipf 1.2 (2 values, sha256 ", lab.path().display());
+    assert!(stored_sql(&lab, "m.threadwise").contains(&sql), "{}", stored_sql(&lab, "m.threadwise"));
+    assert_eq!(std::fs::read(&file).unwrap(), before);
+
+    let plan = |more: &[&'static str]| run(&[more, &["--plan"]].concat());
+    let refuse = |more: &[&'static str], says: &str| {
+        let args = plan(more);
+        refused(&lab, &args.iter().map(String::as_str).collect::<Vec<_>>(), says);
+    };
+    refuse(
+        &[],
+        "--transaction: bench.sql line 2: the variable :scale has no value: give it one with --define scale=",
+    );
+    refuse(&["--define", "scale=x"], "--define scale=x is not a name and a number");
+    refuse(
+        &["--define", "scale=1", "--transaction", "two.sql@5"],
+        "two.sql line 1: its transactions have weights",
+    );
+    refuse(&["--define", "scale=1", "--transaction", "two.sql@0"], "'0' is not a weight");
+    write("ids.csv", "name\n");
+    refuse(&["--define", "scale=1"], "--transaction page.sql: line 1: ");
+}
+
+/// The text of the transactions in a result file.
+fn stored_sql(lab: &Lab, file: &str) -> String {
+    let store = Store::open(&lab.path().join(file)).unwrap();
+    store.study().treatments[0].options["sql"].to_string()
+}
+
+#[test]
+fn a_study_whose_values_have_changed_is_not_continued() {
+    let (lab, file) = shop("");
+    let write = |values: &str| std::fs::write(lab.path().join("ids.csv"), values).unwrap();
+    write("5\n7\n");
+    // Blocks of more than a second, so that the first one can be interrupted.
+    let definition = format!(
+        "version = 1\nname = \"x\"\nengine = \"sqlite\"\nworkload = \"transaction\"\n\
+         engine_options = {{ database = \"{}\" }}\n[options]\n\
+         sql = \"-- :id in ids.csv column 1\\nSELECT n FROM c WHERE id = :id\"\n\
+         [design]\nblocks = 2\nrounds = 1\nslice_ms = 500\nrewarm_ms = 1\n[baseline]\nplacement = \"1c1t\"\n\
+         [[treatment]]\nname = \"two\"\nplacement = \"one-cpu\"\nsessions = 2\n",
+        file.display()
+    );
+    std::fs::write(lab.path().join("x.toml"), definition).unwrap();
+    let begin = ["run", "x.toml", "--allow-busy", "--no-html", "--no-probe", "-o", "s.threadwise"];
+    let mut child = lab.command(&begin).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(child.stderr.take().unwrap()).lines().map_while(Result::ok);
+    // Printed when the blocks begin.
+    assert!(lines.any(|line| line.contains("telemetry runs on logical CPU")));
+    let stop = ["-c", "kill -INT $0", &child.id().to_string()];
+    assert!(Command::new("sh").args(stop).status().unwrap().success());
+    let rest: Vec<String> = lines.collect();
+    assert_eq!(child.wait().unwrap().code(), Some(130), "{rest:?}");
+    assert!(stored_sql(&lab, "s.threadwise").contains("(2 values, sha256 "));
+
+    let again = ["run", "--resume", "s.threadwise", "--allow-busy", "--no-html"];
+    let before = std::fs::read(lab.path().join("s.threadwise")).unwrap();
+    write("5\n8\n");
+    refused(&lab, &again, "ids.csv has changed since the study was made: put the file back");
+    assert_eq!(std::fs::read(lab.path().join("s.threadwise")).unwrap(), before);
+    write("5\n7\n");
+    let said = lab.run(&again);
+    assert!(matches!(said.code, Some(0 | 1)), "{}", said.stderr);
+}
+
+#[test]
+fn a_draft_is_of_a_server_that_has_statistics() {
+    let lab = Lab::new();
+    for (more, says) in [
+        (&[][..], "give --engine URL"),
+        (&["--engine", "sqlite"], "it is not a source of sqlite; there is pg_stat_statements of postgres"),
+        (&["--engine", "mariadb://me@127.0.0.1:1/shop"], "it is not a source of mariadb"),
+        (&["--engine", "postgres"], "--engine postgres://USER@HOST/DATABASE"),
+    ] {
+        refused(&lab, &[&["run", "--transactions-from", "pg_stat_statements"], more].concat(), says);
+    }
+    let other =
+        ["run", "--transactions-from", "sys.statements", "--engine", "postgres://me@127.0.0.1:1/shop"];
+    refused(&lab, &other, "there is pg_stat_statements of postgres");
+    let gone = lab.run(&[&other[..1], &["--transactions-from", "pg_stat_statements"], &other[3..]].concat());
+    assert_eq!(gone.code, Some(1), "{}", gone.stderr);
+    assert!(lab.files().is_empty(), "{:?}", lab.files());
+}
+
+#[test]
+fn an_unfilled_draft_is_refused_with_its_line() {
+    let (lab, file) = shop("-- :transaction statement-1 weight 5\n-- :p1 FILL IN (bigint)\nSELECT :p1;\n");
+    let database = format!("database={}", file.display());
+    refused(
+        &lab,
+        &pool(&database, &["--plan"]),
+        "--transaction page.sql: line 2: the values of :p1 (bigint) are not",
+    );
 }

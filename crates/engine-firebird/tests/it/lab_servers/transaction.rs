@@ -8,6 +8,7 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 use tempfile::TempDir;
 use threadwise_engine::{Engine, EngineError, LoadRequest, latency};
 use threadwise_engine_firebird::Firebird;
+use threadwise_study::SessionSlice;
 use threadwise_study::transaction::{MAY_WRITE, SQL};
 
 const SCRIPT: &str =
@@ -280,4 +281,39 @@ fn a_transaction_that_fails_while_it_is_measured_ends_the_run_with_its_words() {
     .unwrap_err();
     assert!(error.to_string().contains("line 2") && error.to_string().contains("divide by zero."), "{error}");
     assert!(living(shop.data.path()).is_empty() && named(shop.data.path(), "firebird-run-").is_empty());
+}
+
+#[test]
+#[ignore = "laboratory: servers"]
+fn a_mix_draws_values_from_the_copy_and_counts_its_transactions() {
+    let shop = Shop::open("page_size 8192");
+    let before = std::fs::read(shop.path()).unwrap();
+    let csv = shop.folder.path().join("names.csv");
+    std::fs::write(&csv, "name\nname 7\nit's\nMüller\n").unwrap();
+    let mix = format!(
+        "-- :transaction one weight 2\n-- :name from select name from c where id between 10 and 12\n-- :id in {} column \
+         name\nselect 1 / count(*) from c where name = :name;\nselect n from c where name = :id;\n\
+         -- :transaction two\n\\set id random(1, 5) * 2.0\nselect n from c where id = :id;\n\\sleep 1 ms\nBEGIN;\n\
+         select n from c where id < :id;\nEND;\n",
+        csv.display()
+    );
+    // On a busy machine a window may pass without CPU time: another one will do.
+    let count = |slice: &SessionSlice, name: &str| {
+        slice.counters.get(&format!("script/{name}")).copied().unwrap_or(0)
+    };
+    let mut tries = (0..40).map(|_| shop.measure(&mix, None).unwrap().slices.remove(0).0.remove(0));
+    let slice = tries.find(|slice| count(slice, "one") > 0 && count(slice, "two") > 0).unwrap();
+    assert_eq!(count(&slice, "one") + count(&slice, "two"), slice.steps, "{slice:?}");
+    for (sql, part) in [
+        ("-- :n from select n from nowhere\nselect :n from c", "line 1"),
+        ("-- :n from select n from c where id < 0\nselect :n from c", "line 1: it has no values"),
+        ("-- :n from select null from c\nselect :n from c", "is NULL"),
+        ("-- :n from select '^' || '^shell' from c\nselect :n from c", "has '^^' or a control character"),
+        ("\\set a 1\nselect 1 from c where id = 1;\nselect 1 / 0 from c;", "execute line 3"),
+    ] {
+        let why = shop.refusal(sql, None);
+        assert!(why.contains(part), "{sql}: {why}");
+    }
+    assert!(living(shop.data.path()).is_empty());
+    assert_eq!(std::fs::read(shop.path()).unwrap(), before);
 }

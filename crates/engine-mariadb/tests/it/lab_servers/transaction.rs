@@ -207,6 +207,44 @@ fn a_transaction_that_fails_while_it_is_measured_ends_the_run_with_its_words() {
     assert!(error.to_string().contains("line 2") && error.to_string().contains("shop.c"), "{error}");
 }
 
+#[test]
+#[ignore = "laboratory: servers"]
+fn a_mix_draws_values_from_the_server_and_counts_its_transactions() {
+    let shop = Shop::open(&[]);
+    let before = shop.server.number(OBJECTS);
+    let folder = tempfile::tempdir().unwrap();
+    let csv = folder.path().join("names.csv");
+    std::fs::write(&csv, "name\nname 7\nit's\nMüller\n").unwrap();
+    let mix = format!(
+        "-- :transaction one weight 2\n-- :id from SELECT id FROM c WHERE id > 995 # the last\n-- :name in {} column name\n\
+         SELECT n FROM c WHERE id = :id AND :id > 995;\nSELECT n FROM c WHERE name = :name;\n\
+         -- :transaction two\n\\set id random(1, 5) * 2.0\nSELECT n FROM c WHERE id = :id;\n\\sleep 1 ms\nBEGIN;\n\
+         SELECT n FROM c WHERE id < :id;\nEND;\n",
+        csv.display()
+    );
+    let ran = shop.measured(&mix, None, 20);
+    for slice in ran.slices.iter().flat_map(|(sessions, _)| sessions) {
+        let counted = ["one", "two"].map(|name| slice.counters[&format!("script/{name}")]);
+        assert_eq!(counted.iter().sum::<u64>(), slice.steps, "{slice:?}");
+    }
+    for (sql, part) in [
+        ("-- :n from SELECT n FROM nowhere\nSELECT :n", "line 1"),
+        ("-- :n from SELECT n FROM c WHERE id < 0\nSELECT :n", "line 1: it has no values"),
+        ("-- :n from SELECT NULL FROM c\nSELECT :n", "is NULL"),
+        ("-- :n from SELECT a.id FROM c AS a, c AS b, c AS d\nSELECT :n", "more than 1000000 values"),
+    ] {
+        let why = shop.refusal(sql, None);
+        assert!(why.contains(part), "{sql}: {why}");
+    }
+    let script = "-- :define scale 100\n\\set id random(1, 10 * :scale)\nBEGIN;\nUPDATE c SET n = n + 1 WHERE id = :id;\n\
+                  END;\nUPDATE c SET n = n + 1 WHERE id = :id;\n";
+    assert!(shop.refusal(script, None).contains("UPDATE writes"));
+    let ran = shop.measured(script, Some("shop"), 0);
+    let steps: u64 = ran.slices.iter().flat_map(|(sessions, _)| sessions).map(|slice| slice.steps).sum();
+    assert!(shop.server.number(WRITTEN) >= 2 * steps as i64);
+    assert_eq!(shop.server.number(OBJECTS), before);
+}
+
 /// The socket of the server, for the client that the test below starts.
 const CLIENT: &str = "THREADWISE_TEST_CLIENT";
 

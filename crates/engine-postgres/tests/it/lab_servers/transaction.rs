@@ -137,6 +137,66 @@ fn large_objects_are_kept(admin: &mut postgres::Client, measure: &dyn Fn(&str) -
     assert!(message.contains("no ROLLBACK undoes"), "{message}");
 }
 
+#[test]
+#[ignore = "laboratory: servers"]
+fn a_mix_draws_values_from_the_server_and_counts_its_transactions() {
+    let (theirs, folder) = (Theirs::start(&programs()), folder());
+    let mut admin = theirs.superuser();
+    admin.batch_execute(TABLES).unwrap();
+    admin.batch_execute("ALTER TABLE shop.c ADD day date DEFAULT '2026-01-01', ADD real_price real").unwrap();
+    let url = theirs.socket_url("threadwise");
+    let csv = folder.path().join("names.csv");
+    std::fs::write(&csv, "name\n7\nit's\nMüller\n").unwrap();
+    let mix = format!(
+        "-- :transaction one weight 2\n-- :id from SELECT id FROM c WHERE id > 995\n-- :name in {} column name\n\
+         -- :day from SELECT DISTINCT day::text FROM c\n\
+         SELECT n FROM c WHERE id = :id AND 1 / (:id - 995) >= 0 AND price > :id AND small < :id;\n\
+         SELECT n FROM c WHERE name = :name AND day = :day;\n\
+         -- :transaction two\n\\set id random(1, 5) * 2.5\nSELECT n FROM c WHERE price = :id OR real_price > :id;\n\
+         \\sleep 1 ms\nBEGIN;\nSELECT :client_id + n, :id::text FROM c WHERE id < 5;\nEND;\n",
+        csv.display()
+    );
+    let load = request(&url, folder.path(), &mix, None);
+    let mut tries = (0..20).map(|_| measure(&load).unwrap().0);
+    let slices = tries.find(|slices| slices.iter().all(|slice| slice.steps > 20)).unwrap();
+    for slice in &slices {
+        let counted = ["one", "two"].map(|name| slice.counters[&format!("script/{name}")]);
+        assert_eq!(counted.iter().sum::<u64>(), slice.steps, "{slice:?}");
+    }
+    for (sql, part) in [
+        ("-- :n from SELECT n FROM nowhere\nSELECT :n::int", "line 1"),
+        ("-- :n from SELECT n FROM c WHERE id < 0\nSELECT :n::int", "line 1: it has no values"),
+        ("-- :n from SELECT NULL::int FROM c\nSELECT :n::int", "is NULL"),
+        ("-- :n from SELECT price FROM c\nSELECT :n::int", "neither a whole number nor text"),
+        ("-- :n from SELECT generate_series(1, 100000000)\nSELECT :n::int", "more than 1000000 values"),
+        ("-- :n from SELECT name || 'x' FROM c\nSELECT 1 WHERE 1 = :n", "line 2: invalid input syntax"),
+        ("-- :n from SELECT bump(1)\nSELECT :n::int", "read-only transaction"),
+    ] {
+        let why = measure(&request(&url, folder.path(), sql, None)).unwrap_err().to_string();
+        assert!(why.contains(part), "{sql}: {why}");
+    }
+}
+
+#[test]
+#[ignore = "laboratory: servers"]
+fn a_draft_says_what_is_missing() {
+    use threadwise_engine::workloads::transaction::draft::DraftRequest;
+    let theirs = Theirs::start(&programs());
+    let draft = |user: &str, source| {
+        let options = Options::from([("url".to_owned(), OptionValue::Text(theirs.socket_url(user)))]);
+        engine()
+            .draft(&options, &DraftRequest { source, top: 10, may_write: None })
+            .map_err(|why| why.to_string())
+    };
+    let why = draft("threadwise", "pg_stat_statements").unwrap_err();
+    assert!(why.contains("not in the database 'postgres': CREATE EXTENSION"), "{why}");
+    let mut admin = theirs.superuser();
+    if admin.batch_execute("CREATE EXTENSION pg_stat_statements").is_ok() {
+        let why = draft("threadwise", "pg_stat_statements").unwrap_err();
+        assert!(why.contains("shared_preload_libraries") && why.contains("restart the server"), "{why}");
+    }
+}
+
 /// The URL for the client that the test below starts.
 const CLIENT: &str = "THREADWISE_TEST_CLIENT";
 

@@ -50,6 +50,11 @@ impl From<Fault> for Unread {
 }
 
 /// Bytes of a value; only texts and the like can be large.
+/// Bytes of the values of a row.
+pub(crate) fn row_bytes(row: &Row) -> usize {
+    row.cells().map(|(_, cell)| bytes(cell)).sum()
+}
+
 fn bytes(cell: &ColumnData<'_>) -> usize {
     match cell {
         ColumnData::String(Some(text)) => text.len(),
@@ -126,8 +131,8 @@ impl Connection {
         }
     }
 
-    /// Reads all rows of a statement with parameters, one after another, within a time limit; `row` gets the bytes of
-    /// each. After any error the connection can no longer be used.
+    /// Reads all rows of a statement with parameters, one after another, within a time limit, and gives each to
+    /// `row`. After any error the connection can no longer be used.
     ///
     /// # Errors
     /// As [`Self::run`], or an error of `row`, or the time limit was reached.
@@ -136,14 +141,14 @@ impl Connection {
         sql: &str,
         parameters: &[&dyn ToSql],
         limit: Duration,
-        row: &mut dyn FnMut(usize) -> Result<(), String>,
+        row: &mut dyn FnMut(&Row) -> Result<(), String>,
     ) -> Result<(), Unread> {
         let client = &mut self.client;
         let reading = async {
             let mut answer = client.query(sql, parameters).await?;
             while let Some(item) = answer.try_next().await? {
                 if let QueryItem::Row(found) = item {
-                    row(found.cells().map(|(_, cell)| bytes(cell)).sum()).map_err(Unread::Ours)?;
+                    row(&found).map_err(Unread::Ours)?;
                 }
             }
             Ok(())

@@ -14,7 +14,7 @@ use tiberius::{AuthMethod, Config, EncryptionLevel};
 
 use crate::options::{ServerOptions, Tls};
 use crate::url;
-pub(crate) use connection::{Connection, Fault, Unanswered, Unread};
+pub(crate) use connection::{Connection, Fault, Unanswered, Unread, row_bytes};
 pub use messages::hear as hear_messages;
 pub(crate) use messages::heard;
 use secret::Secret;

@@ -9,6 +9,13 @@ pub const STATEMENTS: &[(&str, Handler)] = &[
     ("COMMIT TRANSACTION", |call| end(call, "COMMIT")),
     ("SELECT name FROM sys.databases UNION SELECT name FROM sys.servers WHERE is_linked = 1", databases),
     ("SELECT name FROM customers WHERE id = {value}", |call| execute(call, "SELECT")),
+    ("SELECT city FROM customers", |_| {
+        vec![["Ulm", "Bonn"].into_iter().flat_map(word).reduce(joined).unwrap()]
+    }),
+    ("SELECT big FROM customers", |_| {
+        vec![[5, 1 << 40].into_iter().flat_map(|one| numbers([one])).reduce(joined).unwrap()]
+    }),
+    ("SELECT n FROM customers WHERE city = {city} AND big = {big}", |call| execute(call, "FIND")),
     ("UPDATE customers SET name = 'x' WHERE id = {value}", |call| execute(call, "UPDATE")),
 ];
 
@@ -37,9 +44,13 @@ fn execute(call: &mut Call<'_>, word: &str) -> Vec<Reply> {
     let Some(transaction) = call.state.transactions.get_mut(&call.connection) else {
         return vec![Reply::Error(Message::new(50_000, "no transaction was begun"))];
     };
-    let [Value::Int(id)] = call.values[..] else { panic!("{:?}", call.values) };
-    transaction.push(format!("{word} {id}"));
-    numbers([id])
+    let value = |value: &Value| match value {
+        Value::Int(number) => number.to_string(),
+        Value::Text(text) => text.to_string(),
+        other => panic!("{other:?}"),
+    };
+    transaction.push(format!("{word} {}", call.values.iter().map(value).collect::<Vec<_>>().join(" ")));
+    numbers([1])
 }
 
 fn end(call: &mut Call<'_>, word: &str) -> Vec<Reply> {

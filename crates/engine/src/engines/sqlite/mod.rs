@@ -82,7 +82,7 @@ impl Engine for Sqlite {
             Work::LogicalIo(_) => Ok(Box::new(logical_io::Connections)),
             Work::Insert(spec) => Ok(Box::new(insert::Inserting::start(request, spec)?)),
             Work::Tpch(spec) => Ok(Box::new(tpch::Querying::start(&request.load, &spec)?)),
-            Work::Transaction(spec) => Ok(Box::new(transaction::Transactions(spec))),
+            Work::Transaction(spec) => Ok(Box::new(transaction::Transactions::new(spec))),
         }
     }
 }

@@ -1,38 +1,57 @@
-//! The workload `transaction`: a file of the user's statements, executed again and again as one transaction, on the
-//! user's own data. Its latency is the client's wait for a transaction; answers are read and not checked.
+//! The workload `transaction`: the user's statements, executed again and again as transactions, on the user's own data.
+//! Its latency is the client's wait for a transaction; answers are read and not checked.
 //!
 //! ```sql
 //! -- :customer 1..150000
 //! SELECT name, balance FROM customers WHERE id = :customer;
 //! ```
 //!
-//! A line `-- :NAME LOW..HIGH` in the head of the file gives the range of whole numbers from which a parameter is drawn
-//! for each transaction, evenly, both ends included.
+//! A text has one transaction, or a mix of several with weights (module `mix`), or scripts of pgbench (module
+//! `pgbench`). A line `-- :NAME …` in the head of a transaction says where a parameter's values come from (module
+//! `declaration`). They are drawn for each transaction.
 //!
 //! A measurement that runs thousands of times a second must not change a user's data. This module refuses statements
 //! by words and by function names. Each transaction is also begun read-only and rolled back, since engines refuse
 //! some writes in a read-only transaction, and commit others (PostgreSQL 11 to 15: large objects).
 
 mod answer;
-mod file;
+mod column;
+mod declaration;
+mod distribution;
+pub mod draft;
+mod draws;
+mod expression;
 mod lexer;
+mod mix;
 mod outlive;
+mod pgbench;
+mod script;
+mod sql;
 mod statement;
+mod tally;
 #[cfg(test)]
 mod tests;
+mod value;
 
-use rand_chacha::ChaCha8Rng;
-use rand_chacha::rand_core::{Rng, SeedableRng};
+use std::sync::Arc;
 use threadwise_study::arrivals::{ARRIVALS, RATE};
 use threadwise_study::transaction::{MAY_WRITE, SQL};
 use threadwise_study::{OptionValue, Options, Workload};
 
 use super::options::{only, refuse};
 use crate::EngineError;
+use crate::clock::{monotonic_ns, sleep_until_ns};
 use crate::worker::arrivals::Rate;
 pub use answer::AnswerSize;
+use column::List;
+pub use column::{ColumnValues, Lists, SharedLists};
+pub use draws::{Drawn, Draws};
 pub use lexer::Quoting;
-pub use statement::{Parameter, Statement};
+pub use mix::{MixFile, join, pin_files};
+pub use script::{Parameter, Script, Sleep, Step, Think};
+pub use statement::{Place, Statement};
+pub use tally::ScriptTally;
+pub use value::BindValue;
 
 /// Statement timeout in a server of the user, which continues a statement after its client was killed; the server
 /// enforces it.
@@ -42,15 +61,14 @@ pub const STATEMENT_LIMIT_SECONDS: u32 = 600;
 pub const ANSWERS: &str = "transactions are those of a file: their answers are read and not checked, and each is begun \
                            and ended by statements of its own";
 
-/// The workload's options, checked.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// The workload's options, checked. Cheap to clone.
+#[derive(Debug, Clone, PartialEq)]
 pub struct Transaction {
-    /// Parameters, in the order of the file's head.
-    pub parameters: Vec<Parameter>,
-    /// Statements, in the order of the file; at least one.
-    pub statements: Vec<Statement>,
+    /// Transactions, in the order of the text; at least one.
+    pub scripts: Arc<[Script]>,
     /// The database that may be written to; transactions are read-only without it.
     pub may_write: Option<String>,
+    lists: Arc<[List]>,
 }
 
 impl Transaction {
@@ -61,7 +79,7 @@ impl Transaction {
     /// An option that is unknown or missing; text that is not a file of statements, or writes without permission.
     pub fn parse(options: &Options, quoting: Quoting, outlive_rollback: &str) -> Result<Self, EngineError> {
         only(options, Workload::Transaction, &[SQL, MAY_WRITE, "loop", RATE, ARRIVALS])?;
-        Rate::of(options)?;
+        let rate = Rate::of(options)?;
         if options.get("loop").is_some_and(|value| value.to_string() != "client") {
             return Err(refuse(
                 "loop",
@@ -75,18 +93,56 @@ impl Transaction {
         };
         let why = "there are no statements: give their file with --transaction FILE.sql";
         let sql = text(SQL)?.ok_or_else(|| refuse(SQL, why.into()))?;
-        let (parameters, statements) =
-            file::parse(sql, quoting, outlive_rollback).map_err(|why| refuse(SQL, why))?;
+        let mix = mix::parse(sql, quoting, outlive_rollback).map_err(|why| refuse(SQL, why))?;
         let may_write = text(MAY_WRITE)?.map(str::to_owned);
-        let writing = statements.iter().find_map(|statement| Some((statement.line, statement.writes()?)));
-        if let (Some((line, why)), None) = (writing, &may_write) {
+        let parsed = Self { scripts: mix.scripts.into(), may_write, lists: mix.lists.into() };
+        let writing = parsed.statements().find_map(|statement| Some((&statement.place, statement.writes()?)));
+        if let (Some((place, why)), None) = (writing, &parsed.may_write) {
             let why = format!(
-                "line {line}: {why}, and transactions are read-only; --may-write DATABASE lets them write to the \
+                "{place}: {why}, and transactions are read-only; --may-write DATABASE lets them write to the \
                  database of that name, again and again"
             );
             return Err(refuse(SQL, why));
         }
-        Ok(Self { parameters, statements, may_write })
+        if rate.is_some() && parsed.has_think_time() {
+            let why = "sessions think after a transaction, and --rate says when requests begin: leave one of them out";
+            return Err(refuse(SQL, why.into()));
+        }
+        Ok(parsed)
+    }
+
+    /// The statements of all transactions.
+    pub fn statements(&self) -> impl Iterator<Item = &Statement> {
+        self.scripts.iter().flat_map(|script| &script.statements)
+    }
+
+    /// The queries that give values of parameters.
+    pub fn queries(&self) -> impl Iterator<Item = &Statement> {
+        self.lists.iter().filter_map(|list| match list {
+            List::Query(statement) => Some(statement),
+            List::Csv(_) => None,
+        })
+    }
+
+    /// Whether parameters are drawn from a query or a file.
+    pub fn has_lists(&self) -> bool {
+        !self.lists.is_empty()
+    }
+
+    /// Whether sessions pause after some of the transactions, so that their number limits the rate.
+    pub fn has_think_time(&self) -> bool {
+        self.scripts.iter().any(|script| script.think.is_some())
+    }
+
+    /// Reads the lists that parameters are drawn from: files here, and queries by `query`.
+    ///
+    /// # Errors
+    /// A file that cannot be read or has changed, a list that is empty or too long, or an error of `query`.
+    pub fn read_lists(
+        &self,
+        query: impl FnMut(&Statement) -> Result<ColumnValues, EngineError>,
+    ) -> Result<Lists, EngineError> {
+        Lists::read(&self.lists, query, |why| refuse(SQL, why))
     }
 
     /// Whether each transaction is begun read-only.
@@ -126,38 +182,20 @@ impl Transaction {
     }
 }
 
+/// Waits as long as a script's `\\sleep` says.
+///
+/// # Errors
+/// A variable that is no length.
+pub fn pause(sleep: &Sleep, values: &[BindValue]) -> Result<(), EngineError> {
+    let length_ns = sleep.length_ns(values).map_err(|why| refuse(SQL, why))?;
+    sleep_until_ns(monotonic_ns() + length_ns);
+    Ok(())
+}
+
 /// The error of an engine that has this workload only on the user's own data.
 ///
 /// # Errors
 /// Always: how to name the data.
 pub fn needs_users_data<T>(how: &str) -> Result<T, EngineError> {
     Err(refuse("engine", format!("a transaction file needs your own data: {how}")))
-}
-
-/// Values of the parameters, transaction by transaction: a pure function of the block's seed and the session.
-#[derive(Debug, Clone)]
-pub struct Draws {
-    ranges: Vec<(i64, u128)>,
-    random: ChaCha8Rng,
-}
-
-impl Draws {
-    /// The values of one session in one block.
-    pub fn new(transaction: &Transaction, block_seed: u64, session: u32) -> Self {
-        let mut random = ChaCha8Rng::seed_from_u64(block_seed);
-        random.set_stream(u64::from(session));
-        let range = |one: &Parameter| (one.low, (i128::from(one.high) - i128::from(one.low) + 1) as u128);
-        Self { ranges: transaction.parameters.iter().map(range).collect(), random }
-    }
-
-    /// The values of the next transaction, in the order of the file's head.
-    pub fn draw(&mut self) -> Vec<i64> {
-        let Self { ranges, random } = self;
-        // Multiply and shift (Lemire, ACM TOMACS 29, 2019) without rejection: the bias is at most the range over 2^64.
-        let draw = |(low, count): &(i64, u128)| {
-            let offset = (u128::from(random.next_u64()) * count) >> 64;
-            (i128::from(*low) + offset as i128) as i64
-        };
-        ranges.iter().map(draw).collect()
-    }
 }

@@ -1,14 +1,24 @@
 //! A statement of a file, as pieces of text and parameters.
 
-/// A parameter, drawn again for each transaction.
+use std::fmt;
+use std::sync::Arc;
+
+/// Where something stands: a line, of a file if the text has several.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Parameter {
-    /// Its name, without the colon.
-    pub name: String,
-    /// Its least value.
-    pub low: i64,
-    /// Its greatest value.
-    pub high: i64,
+pub struct Place {
+    /// Name of the file; `None` if there is one text.
+    pub file: Option<Arc<str>>,
+    /// Line, from 1.
+    pub line: usize,
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.file {
+            Some(file) => write!(f, "{file} line {}", self.line),
+            None => write!(f, "line {}", self.line),
+        }
+    }
 }
 
 /// A piece of a statement.
@@ -16,23 +26,23 @@ pub struct Parameter {
 pub(super) enum Piece {
     /// Text that is sent to the engine unchanged.
     Text(String),
-    /// The parameter with this index in the file's head.
+    /// The parameter with this index in its script.
     Parameter(usize),
 }
 
 /// One statement.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Statement {
-    /// Line of the file that it begins in, from 1.
-    pub line: usize,
+    /// Where it begins.
+    pub place: Place,
     writes: Option<String>,
     pieces: Vec<Piece>,
 }
 
 impl Statement {
     /// Joins the pieces of a statement.
-    pub(super) fn new(line: usize, writes: Option<String>, pieces: Vec<Piece>) -> Self {
-        Self { line, writes, pieces }
+    pub(super) fn new(place: Place, writes: Option<String>, pieces: Vec<Piece>) -> Self {
+        Self { place, writes, pieces }
     }
 
     /// Why it is taken to write or to lock, by its words; `None` if it only reads.
@@ -40,7 +50,7 @@ impl Statement {
         self.writes.as_deref()
     }
 
-    /// Its text, with the result of `place` for each parameter, by its index in the file's head.
+    /// Its text, with the result of `place` for each parameter, by its index in the script.
     pub fn text(&self, mut place: impl FnMut(usize) -> String) -> String {
         let piece = |piece: &Piece| match piece {
             Piece::Text(text) => text.clone(),
@@ -49,7 +59,7 @@ impl Statement {
         self.pieces.iter().map(piece).collect()
     }
 
-    /// Its parameters in the order of its text, with repetitions, as indexes in the file's head.
+    /// Its parameters in the order of its text, with repetitions, as indexes in the script.
     pub fn parameters(&self) -> Vec<usize> {
         let place = |piece: &Piece| match piece {
             Piece::Parameter(at) => Some(*at),

@@ -246,18 +246,44 @@ pub struct CommandArgs {
 /// Options of `run` and `pool` for the workload `transaction`.
 #[derive(Debug, Clone, Args, Default)]
 pub struct TransactionArgs {
-    /// Your own statements: one transaction on your own database
+    /// Your own statements, as transactions on your own database; may be repeated
     ///
-    /// A client repeats the statements of the file as one transaction and waits for each; it is read-only. For a line
-    /// -- :NAME 1..1000 at the head of the file, :NAME is drawn for each transaction. The file is stored in the result
-    /// file and shown in the report. Answers are not checked.
-    #[arg(long, value_name = "FILE.sql", help_heading = "Transactions")]
-    pub transaction: Option<PathBuf>,
+    /// A client repeats the statements of the file as one transaction and waits for each; it is read-only. With several
+    /// files, as in --transaction pay.sql@3 --transaction look.sql@7, each transaction is drawn by its weight. For a
+    /// line -- :NAME 1..1000 at the head of a file, :NAME is drawn for each transaction; docs/TRANSACTIONS.md has more
+    /// sources of values, think times, and scripts of pgbench, which are taken as they are. The files are stored in the
+    /// result file and shown in the report. Answers are not checked.
+    #[arg(long, value_name = "FILE.sql[@WEIGHT]", value_parser = transaction_file, help_heading = "Transactions")]
+    pub transaction: Vec<TransactionFile>,
+    /// Variable of scripts of pgbench, such as scale=10; may be repeated
+    ///
+    /// It is what -D is to pgbench.
+    #[arg(long, value_name = "NAME=NUMBER", value_parser = crate::input::key_value, requires = "transaction", help_heading = "Transactions")]
+    pub define: Vec<(String, String)>,
     /// Let the transactions write to this database, and no other
     ///
     /// Give the name of the database, or the path of a database file.
     #[arg(long, value_name = "DATABASE", help_heading = "Transactions")]
     pub may_write: Option<String>,
+    /// Print a draft of such a file from the server's statistics, and stop
+    ///
+    /// pg_stat_statements is the source, of PostgreSQL. The draft has the statements with the most time, with weights by
+    /// their calls, and marks where values of parameters have to be filled in. Nothing is written, and none of the
+    /// statements is executed.
+    #[arg(long, value_name = "SOURCE", conflicts_with_all = ["transaction", "plan", "json"], help_heading = "Transactions")]
+    pub transactions_from: Option<String>,
+    /// Most statements of the draft [default: 10]
+    #[arg(long, value_name = "NUMBER", requires = "transactions_from", value_parser = clap::value_parser!(u32).range(1..=100), hide_short_help = true, help_heading = "Transactions")]
+    pub top: Option<u32>,
+}
+
+/// A file of transactions, with the weight of its transaction.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TransactionFile {
+    /// The file.
+    pub path: PathBuf,
+    /// The weight, if one is given.
+    pub weight: Option<u32>,
 }
 
 /// Values of `--each`.
@@ -274,6 +300,20 @@ pub fn metric(text: &str) -> Result<(String, String), String> {
     let form = "is not NAME=SPEC, such as tps='tx/s higher regex:tps = ([0-9.]+)'";
     let (name, spec) = text.split_once('=').ok_or_else(|| format!("'{text}' {form}"))?;
     command::MetricSpec::parse(name, spec).map(|_| (name.to_owned(), spec.to_owned()))
+}
+
+/// Parses `FILE` or `FILE@WEIGHT`.
+pub fn transaction_file(text: &str) -> Result<TransactionFile, String> {
+    let weighted = text.rsplit_once('@').filter(|(path, weight)| {
+        !path.is_empty() && !weight.is_empty() && weight.bytes().all(|byte| byte.is_ascii_digit())
+    });
+    let Some((path, weight)) = weighted else {
+        return Ok(TransactionFile { path: text.into(), weight: None });
+    };
+    match weight.parse() {
+        Ok(weight) if weight > 0 => Ok(TransactionFile { path: path.into(), weight: Some(weight) }),
+        _ => Err(format!("'{weight}' is not a weight: give a whole number from 1 on, such as {path}@3")),
+    }
 }
 
 /// Checks that it names a server; kept as typed.

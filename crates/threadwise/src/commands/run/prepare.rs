@@ -70,7 +70,7 @@ impl Job {
         command::headline_is_an_option(args)?;
         let default = match args.commands.command.is_empty() {
             _ if worklist::is_asked_for(args) => worklist::PRESET,
-            _ if args.transactions.transaction.is_some() => transaction::PRESET,
+            _ if !args.transactions.transaction.is_empty() => transaction::PRESET,
             true if args.rates.rate.is_some() => rate::PRESET,
             true => presets::DEFAULT,
             false => command::PRESET,
@@ -83,6 +83,7 @@ impl Job {
         command::only_for_commands(&args.commands, file.workload())?;
         transaction::only_for_transactions(&args.transactions, file.workload())?;
         let (mut study, bound) = resolved(args, &file, topology)?;
+        transaction::pin(&mut study, args.study.as_deref())?;
         worklist::check(&study)?;
         factors::check_instances(&study)?;
         if study.is_simulated() && study.engine_options.is_empty() {
@@ -161,6 +162,7 @@ impl Job {
         if !is_complete {
             command::allowed(&whole, args)?;
             transaction::allowed(&whole, args)?;
+            transaction::has_its_files(&whole)?;
         }
         let (program, versions) = engine(&whole)?;
         let html = html_path(args, file)?;
@@ -219,6 +221,7 @@ impl Job {
         external::due(&study, stored, (topology, &boot), args, Some(file))?;
         command::allowed(&study, args)?;
         transaction::allowed(&study, args)?;
+        transaction::has_its_files(&study)?;
         let (program, versions) = engine(&study)?;
         let output = boots::free_name(file)?;
         let html = html_path(args, &output)?;

@@ -117,7 +117,7 @@ fn most_per_s(args: &RunArgs, topology: &Topology, stop: &Arc<AtomicBool>) -> Re
     closed.measure.no_html = true;
     closed.measure.html = None;
     closed.measure.output = Some(folder.path().join("most.threadwise"));
-    let is_transaction = closed.transactions.transaction.is_some();
+    let is_transaction = !closed.transactions.transaction.is_empty();
     if closed.engine.as_deref().is_some_and(is_server) && !is_transaction {
         closed.set.push(("loop".to_owned(), "client".to_owned()));
     }

@@ -15,9 +15,9 @@ use std::time::Duration;
 use super::error::failed;
 use super::settings::{initialise, refuse_shared_cache_group, set};
 use crate::workloads::options::{only, refuse};
-use crate::workloads::transaction::{Draws, Quoting, Transaction, needs_users_data};
+use crate::workloads::transaction::{Draws, Quoting, SharedLists, Transaction, needs_users_data};
 use crate::{EngineError, LoadRequest, Loaded, Running, Session, SessionRequest};
-use session::{TransactionSession, do_once};
+use session::{TransactionSession, read_lists, try_each};
 use threadwise_machine::given;
 use threadwise_study::OptionValue;
 
@@ -31,7 +31,7 @@ const DATABASE: &str = "database";
 const BUSY_LIMIT: Duration = Duration::from_secs(10);
 
 /// The workload with its options, checked.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub(super) struct Spec {
     transaction: Transaction,
     file: PathBuf,
@@ -93,16 +93,30 @@ impl Spec {
 /// SQLite's error, with the line of the statement.
 pub(super) fn load(request: &LoadRequest, spec: &Spec) -> Result<Loaded, EngineError> {
     let connection = spec.connect()?;
-    do_once(&connection, &spec.transaction, &Draws::new(&spec.transaction, request.seed, 0).draw())?;
+    let lists = read_lists(&connection, &spec.transaction)?;
+    let mut draws = Draws::new(&spec.transaction, &lists, request.seed, 0);
+    try_each(&connection, &spec.transaction, &mut draws)?;
     Ok(Loaded { notes: spec.transaction.notes(), ..Loaded::default() })
 }
 
 /// SQLite is a library: there is nothing to start before connections are opened.
 #[derive(Debug)]
-pub(super) struct Transactions(pub(super) Spec);
+pub(super) struct Transactions {
+    spec: Spec,
+    lists: SharedLists,
+}
+
+impl Transactions {
+    /// The sessions of a workload.
+    pub(super) fn new(spec: Spec) -> Self {
+        Self { spec, lists: SharedLists::default() }
+    }
+}
 
 impl Running for Transactions {
     fn open(&self, request: &SessionRequest) -> Result<Box<dyn Session>, EngineError> {
-        Ok(Box::new(TransactionSession::new(self.0.connect()?, self.0.transaction.clone(), request)))
+        let (connection, transaction) = (self.spec.connect()?, self.spec.transaction.clone());
+        let lists = self.lists.get_or_read(|| read_lists(&connection, &transaction))?;
+        Ok(Box::new(TransactionSession::new(connection, transaction, &lists, request)))
     }
 }

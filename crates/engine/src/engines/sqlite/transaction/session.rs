@@ -2,16 +2,19 @@
 //! ROLLBACK where they are read-only.
 
 use rusqlite::types::ValueRef;
-use rusqlite::{CachedStatement, Connection};
+use rusqlite::{CachedStatement, Connection, Row};
 use threadwise_study::SessionSlice;
 
 use super::super::error::failed;
 use super::super::ffi::{CacheCounters, take_cache_counters};
 use crate::worker::measure::{StepResult, step_loop};
-use crate::workloads::transaction::{AnswerSize, Draws, Statement, Transaction};
+use crate::workloads::transaction::{
+    AnswerSize, BindValue, ColumnValues, Drawn, Draws, Lists, Script, ScriptTally, Statement, Step,
+    Transaction, pause,
+};
 use crate::{EngineError, Session, SessionRequest, Window};
 
-/// A connection, and the parameters of its next transactions.
+/// A connection, and its next transactions.
 #[derive(Debug)]
 pub(super) struct TransactionSession {
     connection: Connection,
@@ -23,8 +26,13 @@ pub(super) struct TransactionSession {
 
 impl TransactionSession {
     /// The session of a request, with its own connection.
-    pub(super) fn new(connection: Connection, transaction: Transaction, request: &SessionRequest) -> Self {
-        let draws = Draws::new(&transaction, request.seed, request.session);
+    pub(super) fn new(
+        connection: Connection,
+        transaction: Transaction,
+        lists: &Lists,
+        request: &SessionRequest,
+    ) -> Self {
+        let draws = Draws::new(&transaction, lists, request.seed, request.session);
         Self { connection, transaction, draws, totals: CacheCounters::default() }
     }
 }
@@ -32,33 +40,35 @@ impl TransactionSession {
 impl Session for TransactionSession {
     /// Nothing to do: the first transactions cache what they read, and the study measures how long that takes.
     fn warm(&mut self) -> Result<(), EngineError> {
-        do_once(&self.connection, &self.transaction, &self.draws.draw())
+        try_each(&self.connection, &self.transaction, &mut self.draws)
     }
 
     fn slice(&mut self, window: &Window) -> Result<SessionSlice, EngineError> {
         let Self { connection, transaction, draws, totals } = self;
         let connection = &*connection;
-        let mut ends = Ends::prepare(connection, transaction)?;
+        let mut ends = Ends::prepare(connection, transaction.is_read_only(), transaction.ending())?;
         let mut statements = prepare(connection, transaction)?;
-        step_loop(
+        let tally = ScriptTally::new(&transaction.scripts);
+        let mut slice = step_loop(
             window,
             || {
-                let values = draws.draw();
-                ends.begin()?;
-                for (statement, prepared) in transaction.statements.iter().zip(&mut statements) {
-                    execute(statement, prepared, &values)?;
-                }
-                ends.end()?;
-                Ok(StepResult { rows: 1, ..StepResult::default() })
+                let drawn = draws.draw()?;
+                let script = &transaction.scripts[drawn.script];
+                execute_script(script, &mut statements[drawn.script], &drawn, &mut ends)?;
+                tally.add(drawn.script);
+                Ok(StepResult { rows: 1, think_ns: drawn.think_ns, ..StepResult::default() })
             },
             || {
                 let since = take_cache_counters(connection)
                     .map_err(|code| failed("read its cache counters", format!("result code {code}")))?;
                 totals.hits += since.hits;
                 totals.misses += since.misses;
+                tally.read();
                 Ok([("logical_reads", totals.hits + totals.misses), ("physical_reads", totals.misses)])
             },
-        )
+        )?;
+        tally.give_to(&mut slice);
+        Ok(slice)
     }
 }
 
@@ -69,13 +79,13 @@ struct Ends<'a> {
 }
 
 impl<'a> Ends<'a> {
-    fn prepare(connection: &'a Connection, transaction: &Transaction) -> Result<Self, EngineError> {
+    fn prepare(connection: &'a Connection, is_read_only: bool, end: &str) -> Result<Self, EngineError> {
         // A transaction that reads first and writes later cannot wait for another writer (lang_transaction.html).
-        let begin = if transaction.is_read_only() { "BEGIN" } else { "BEGIN IMMEDIATE" };
+        let begin = if is_read_only { "BEGIN" } else { "BEGIN IMMEDIATE" };
         let prepare = |sql: &str| {
             connection.prepare_cached(sql).map_err(|cause| failed("prepare a transaction", cause))
         };
-        Ok(Self { begin: prepare(begin)?, end: prepare(transaction.ending())? })
+        Ok(Self { begin: prepare(begin)?, end: prepare(end)? })
     }
 
     fn begin(&mut self) -> Result<(), EngineError> {
@@ -87,65 +97,136 @@ impl<'a> Ends<'a> {
     }
 }
 
-/// Executes every statement once, in a transaction that is rolled back.
+/// Executes every script once, in transactions that are rolled back.
 ///
 /// # Errors
-/// SQLite's error, with the line of the statement.
-pub(super) fn do_once(
+/// SQLite's error, with the place of the statement.
+pub(super) fn try_each(
     connection: &Connection,
     transaction: &Transaction,
-    values: &[i64],
+    draws: &mut Draws,
 ) -> Result<(), EngineError> {
-    Ends::prepare(connection, transaction)?.begin()?;
-    let done = prepare(connection, transaction).and_then(|mut statements| {
-        let mut each = transaction.statements.iter().zip(&mut statements);
-        each.try_for_each(|(statement, prepared)| execute(statement, prepared, values))
-    });
-    let rolled_back = connection.execute_batch("ROLLBACK").map_err(|cause| failed("roll back", cause));
-    done.and(rolled_back)
+    let mut ends = Ends::prepare(connection, transaction.is_read_only(), "ROLLBACK")?;
+    let mut statements = prepare(connection, transaction)?;
+    for (at, script) in transaction.scripts.iter().enumerate() {
+        let drawn = draws.draw_script(at)?;
+        if let Err(cause) = execute_script(script, &mut statements[at], &drawn, &mut ends) {
+            // An open transaction is rolled back with its connection, too.
+            let _ = ends.end();
+            return Err(cause);
+        }
+    }
+    Ok(())
 }
 
-/// The statements in the order of the file; a parameter is numbered by its place in the file's head.
+/// The lists that parameters are drawn from.
+///
+/// # Errors
+/// A file, or an error of SQLite, with the place.
+pub(super) fn read_lists(connection: &Connection, transaction: &Transaction) -> Result<Lists, EngineError> {
+    transaction.read_lists(|query| {
+        let mut prepared = prepare_one(connection, query, true)?;
+        let mut values = ColumnValues::default();
+        read_rows(query, &mut prepared, &[], |row| {
+            let value = match row.get_ref(0)? {
+                ValueRef::Null => None,
+                ValueRef::Integer(number) => Some(BindValue::Whole(number)),
+                ValueRef::Real(number) => Some(BindValue::Real(number)),
+                ValueRef::Text(text) | ValueRef::Blob(text) => {
+                    Some(BindValue::Text(String::from_utf8_lossy(text).into()))
+                }
+            };
+            Ok(values.add(value))
+        })?;
+        Ok(values)
+    })
+}
+
+/// The statements of each script; a parameter is numbered by its place in the script.
 fn prepare<'a>(
     connection: &'a Connection,
     transaction: &Transaction,
-) -> Result<Vec<CachedStatement<'a>>, EngineError> {
-    let prepare = |statement: &Statement| {
-        let sql = statement.text(|at| format!("?{}", at + 1));
-        let prepared = connection.prepare_cached(&sql).map_err(|cause| explain(statement, &cause))?;
-        match transaction.is_read_only() && !prepared.readonly() {
-            true => Err(failed(
-                format!("execute line {}", statement.line),
-                "it writes, and transactions are read-only",
-            )),
-            false => Ok(prepared),
-        }
+) -> Result<Vec<Vec<CachedStatement<'a>>>, EngineError> {
+    // Those of a mix must stay prepared from slice to slice.
+    connection.set_prepared_statement_cache_capacity(transaction.statements().count() + 8);
+    let is_read_only = transaction.is_read_only();
+    let of_script = |script: &Script| {
+        script.statements.iter().map(|statement| prepare_one(connection, statement, is_read_only)).collect()
     };
-    transaction.statements.iter().map(prepare).collect()
+    transaction.scripts.iter().map(of_script).collect()
+}
+
+fn prepare_one<'a>(
+    connection: &'a Connection,
+    statement: &Statement,
+    is_read_only: bool,
+) -> Result<CachedStatement<'a>, EngineError> {
+    let sql = statement.text(|at| format!("?{}", at + 1));
+    let prepared = connection.prepare_cached(&sql).map_err(|cause| explain(statement, &cause))?;
+    match is_read_only && !prepared.readonly() {
+        true => {
+            Err(failed(format!("execute {}", statement.place), "it writes, and transactions are read-only"))
+        }
+        false => Ok(prepared),
+    }
+}
+
+/// Executes one script.
+fn execute_script(
+    script: &Script,
+    prepared: &mut [CachedStatement<'_>],
+    drawn: &Drawn,
+    ends: &mut Ends<'_>,
+) -> Result<(), EngineError> {
+    for step in &script.steps {
+        match step {
+            Step::Begin => ends.begin()?,
+            Step::Statement(at) => execute(&script.statements[*at], &mut prepared[*at], &drawn.values)?,
+            Step::End => ends.end()?,
+            Step::Sleep(sleep) => pause(sleep, &drawn.values)?,
+        }
+    }
+    Ok(())
 }
 
 /// Executes one statement and reads all of its rows.
 fn execute(
     statement: &Statement,
     prepared: &mut CachedStatement<'_>,
-    values: &[i64],
+    values: &[BindValue],
 ) -> Result<(), EngineError> {
     let mut size = AnswerSize::default();
+    let columns = prepared.column_count();
+    read_rows(statement, prepared, values, |row| {
+        let mut bytes = 0;
+        for column in 0..columns {
+            bytes += match row.get_ref(column)? {
+                ValueRef::Text(value) | ValueRef::Blob(value) => value.len(),
+                _ => 8,
+            };
+        }
+        Ok(size.add_row(bytes))
+    })
+}
+
+/// Executes one statement and gives each row to `take`, up to its first error.
+fn read_rows(
+    statement: &Statement,
+    prepared: &mut CachedStatement<'_>,
+    values: &[BindValue],
+    mut take: impl FnMut(&Row<'_>) -> rusqlite::Result<Result<(), String>>,
+) -> Result<(), EngineError> {
     let mut execute = || {
         for (at, value) in values.iter().enumerate().take(prepared.parameter_count()) {
-            prepared.raw_bind_parameter(at + 1, value)?;
+            match value {
+                BindValue::Whole(number) => prepared.raw_bind_parameter(at + 1, number)?,
+                BindValue::Real(number) => prepared.raw_bind_parameter(at + 1, number)?,
+                BindValue::Text(text) => prepared.raw_bind_parameter(at + 1, &**text)?,
+            }
         }
-        let columns = prepared.column_count();
         let mut rows = prepared.raw_query();
         while let Some(row) = rows.next()? {
-            let mut bytes = 0;
-            for column in 0..columns {
-                bytes += match row.get_ref(column)? {
-                    ValueRef::Text(value) | ValueRef::Blob(value) => value.len(),
-                    _ => 8,
-                };
-            }
-            if let Err(why) = size.add_row(bytes) {
+            if let Err(why) = take(row)? {
                 return Ok(Err(why));
             }
         }
@@ -153,9 +234,9 @@ fn execute(
     };
     let read: rusqlite::Result<Result<(), String>> = execute();
     read.map_err(|cause| explain(statement, &cause))?
-        .map_err(|why| failed(format!("execute line {}", statement.line), why))
+        .map_err(|why| failed(format!("execute {}", statement.place), why))
 }
 
 fn explain(statement: &Statement, cause: &rusqlite::Error) -> EngineError {
-    failed(format!("execute line {}", statement.line), cause)
+    failed(format!("execute {}", statement.place), cause)
 }

@@ -132,3 +132,54 @@ fn what_is_wrong_with_a_statement_is_told_with_its_line_before_anything_is_measu
     no_file.engine_options.extend([text("database", "shop.db")]);
     assert!(Sqlite.check(&no_file).unwrap_err().to_string().contains("absolute path"));
 }
+
+#[test]
+fn a_mix_of_transactions_is_counted_by_their_names() {
+    let (folder, file) = shop("delete");
+    let csv = folder.path().join("ids.csv");
+    std::fs::write(&csv, "id\n1\n2\n").unwrap();
+    let sql = format!(
+        "-- :transaction look weight 9\n-- :id from SELECT id FROM c WHERE id > 98\nSELECT 1/(:id > 98) FROM c;\n\
+         -- :transaction page weight 1\n-- :id in {} column id as text\n-- :n 1..100 zipf 1.5\n\
+         -- :think 1 us\nSELECT n FROM c WHERE id = :id AND typeof(:id) = 'text' AND :n > 0;\n\
+         -- :transaction bench\n\\set x random(1, 5) * 1.5\nSELECT typeof(:x);\n\\sleep 1 us\nBEGIN;\n\
+         SELECT :client_id;\nEND;\n",
+        csv.display()
+    );
+    let load = request(&file, &sql, None);
+    let mut tries = (0..40).map(|_| measure(&load).unwrap());
+    let slice =
+        tries.find(|slice| ["look", "page", "bench"].iter().all(|name| count(slice, name) > 0)).unwrap();
+    let all: u64 = ["look", "page", "bench"].iter().map(|name| count(&slice, name)).sum();
+    assert_eq!(all, slice.steps, "{:?}", slice.counters);
+    assert_eq!(changed(&file), 0);
+    // One transaction has no counter of its own.
+    let alone = measure(&request(&file, "SELECT 1", None)).unwrap();
+    assert!(alone.counters.keys().all(|name| !name.starts_with("script/")), "{:?}", alone.counters);
+
+    let why = |sql: &str| measure(&request(&file, sql, None)).unwrap_err().to_string();
+    let none = why("-- :n from SELECT n FROM c WHERE id > 1000\nSELECT :n");
+    assert!(none.contains("line 1: it has no values"), "{none}");
+    let null = why("-- :n from SELECT NULL FROM c\nSELECT :n");
+    assert!(null.contains("execute line 1") && null.contains("is NULL"), "{null}");
+    let table = why("-- :n from SELECT n FROM nowhere\nSELECT :n");
+    assert!(table.contains("execute line 1") && table.contains("no such table"), "{table}");
+    let zero = why("\\set x 1 / (1 - 1)\nSELECT :x");
+    assert!(zero.contains("line 1: division by zero"), "{zero}");
+}
+
+fn count(slice: &SessionSlice, name: &str) -> u64 {
+    slice.counters.get(&format!("script/{name}")).copied().unwrap_or(0)
+}
+
+#[test]
+fn a_script_of_pgbench_writes_where_it_may() {
+    let (_folder, file) = shop("wal");
+    let script = "-- :define scale 10\n\\set id random(1, 10 * :scale)\nBEGIN;\nUPDATE c SET n = n + 1 WHERE id = \
+                  :id;\nEND;\nUPDATE c SET n = n + 1 WHERE id = :id;\n";
+    let named = request(&file, script, Some(file.to_str().unwrap()));
+    let slice = (0..20).map(|_| measure(&named).unwrap()).find(|slice| slice.steps > 0).unwrap();
+    assert!(changed(&file) >= 2 * slice.steps as i64, "{slice:?}");
+    let why = measure(&request(&file, script, None)).unwrap_err().to_string();
+    assert!(why.contains("line 4: UPDATE writes") && why.contains("--may-write"), "{why}");
+}
