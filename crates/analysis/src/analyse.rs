@@ -59,8 +59,8 @@ pub fn analyse_probed(
     answers.put("warmups", Some(warmups::warmups(study, runs)));
     answers.put("round_trips", round_trips::client_steps(&setting, &observed));
     answers.put("parallel_workers", scans::parallel(&setting, &observed, runs));
-    // At a rate throughput is what arrives: nothing is chosen by it.
-    let is_closed = !study.is_at_a_rate();
+    // At a rate throughput is what arrives, and vCPUs are not chosen: nothing is advised by it.
+    let is_closed = !study.is_at_a_rate() && study.vcpus().is_none();
     let mut analysis = Analysis {
         answers,
         queries: queries::queries(&setting, &observed, runs, whole),

@@ -12,20 +12,43 @@
 use crate::asked::Prices;
 use crate::diagnostics::Found;
 use crate::estimate::{ObservedBlock, THROUGHPUT, Work, block_difference, judge_means};
+use crate::kind::Kind;
+use crate::kinds::rate;
 use crate::question::{Case, Question};
 use crate::words::{changed, finding, judged_decisive, limited, probability};
 use crate::{Estimate, Facts, Finding, FindingKind, Interval, Ratio};
-use threadwise_document::numbers::{counted, significant};
+use threadwise_document::chart::ChartWords;
+use threadwise_document::numbers::{count_word, counted, significant};
 use threadwise_document::{Block, Cell, Column, Prose, Says, Section, Table, prose};
 use threadwise_statistics::MeanEstimate;
 use threadwise_study::{Role, Study, Treatment};
 
-pub(crate) const VCPUS: Question = Question {
-    ask,
-    findings,
-    sections: |facts| section(facts).into_iter().collect(),
-    ..Question::new("vcpus")
-};
+pub(crate) const VCPUS: Question = Question { ask, ..Question::new("vcpus") };
+
+/// The kind of such studies.
+pub struct Vcpus;
+
+impl Kind for Vcpus {
+    fn findings(&self, facts: &Facts<'_>) -> Vec<Finding> {
+        findings(facts)
+    }
+
+    fn lead(&self, _: &Facts<'_>) -> Option<FindingKind> {
+        Some(FindingKind::SmtYield)
+    }
+
+    fn answers(&self, facts: &Facts<'_>) -> Vec<Section> {
+        section(facts).into_iter().collect()
+    }
+
+    fn tables(&self, facts: &Facts<'_>) -> Vec<Section> {
+        rate::Rates.tables(facts)
+    }
+
+    fn chart_words(&self, facts: &Facts<'_>) -> ChartWords {
+        rate::Rates.chart_words(facts)
+    }
+}
 
 /// Name of the comparison of all vCPUs with half of them.
 const HALVES: &str = "second half of the vCPUs";
@@ -139,13 +162,15 @@ const MOST_STEPS: usize = 5;
 fn halves_line(found: &Found, half: &Estimate, vcpus: u32) -> Finding {
     let ratio = half.ratio.decisive();
     let (half_count, all) = (vcpus / 2, vcpus);
+    let below =
+        if half_count == 1 { "one does".to_owned() } else { format!("{} do", count_word(half_count)) };
     let mut text = prose!(
-        "The second half of the {} vCPUs adds {}: {} sessions do {} of what {} do.",
+        "The second half of the {} vCPUs adds {}: {} sessions do {} of what {}.",
         all.to_string(),
         changed(&half.ratio),
-        all.to_string(),
+        count_word(all),
         judged_decisive(&ratio),
-        half_count.to_string()
+        below
     );
     let likely = found.numbers.get(THREADS).copied();
     match likely {
@@ -210,7 +235,7 @@ const UNITS: f64 = 1e6;
 fn cost(rate: Option<&Interval>, vcpus: u32, prices: &Prices) -> Cell {
     let Some(rate) = rate else { return Cell::none() };
     let ends = [rate.mean, rate.high, rate.low.max(0.0)];
-    Cell::Interval(Interval::of(ends.map(|rate| prices.per_h(vcpus, 1) / 3600.0 / rate * UNITS), "ratio"))
+    Cell::Interval(Interval::of(ends.map(|rate| prices.per_h(vcpus, 1) / 3600.0 / rate * UNITS), "1"))
 }
 
 /// Whether it is cheaper to take half of the vCPUs away (a constrained size, or one thread a core), where licences count

@@ -44,7 +44,7 @@ use driver::{Database, data_bytes};
 use durability::flush_at_commit;
 use managed::{Programs, Setup};
 pub use mysql::Mysql;
-use options::{ENVIRONMENT, Managed, Restart, SCHEMA, WORKLOADS, Waits, Which, workload as parse};
+use options::{ENVIRONMENT, Managed, Restart, SCHEMA, WORKLOADS, Waits, Which};
 use place::Placing;
 pub use private::{PrivateOptions, PrivateServer};
 use product::MARIADB;
@@ -93,10 +93,7 @@ impl Engine for Mariadb {
     fn check(&self, request: &LoadRequest) -> Result<(), EngineError> {
         match options::parse(&request.engine_options)? {
             Which::External(external) => theirs::check(&MARIADB, request, &external),
-            Which::Managed(_) if request.workload == Workload::Transaction => {
-                transaction::parse(&MARIADB, request).map(drop)
-            }
-            Which::Managed(_) => parse(&MARIADB, request).map(drop),
+            Which::Managed(_) => theirs::work(&MARIADB, request).map(drop),
         }
     }
 
@@ -129,7 +126,7 @@ impl Engine for Mariadb {
             Which::External(external) => return theirs::load(&MARIADB, request, &external),
             Which::Managed(managed) => managed,
         };
-        let workload = parse(&MARIADB, request)?;
+        let workload = theirs::work(&MARIADB, request)?;
         if managed.restart == Restart::Run {
             return load_template(request, &managed, &workload);
         }
@@ -144,7 +141,7 @@ impl Engine for Mariadb {
             Which::External(external) => return theirs::start(&MARIADB, request, &external),
             Which::Managed(managed) => managed,
         };
-        let workload = parse(&MARIADB, load)?;
+        let workload = theirs::work(&MARIADB, load)?;
         if managed.restart == Restart::Run {
             return start_copy(request, &managed, workload);
         }
@@ -196,7 +193,7 @@ fn start_for_study(
     managed: &Managed,
     connections: u32,
 ) -> Result<StudyServer<Setup>, EngineError> {
-    let workload = parse(&MARIADB, request)?;
+    let workload = theirs::work(&MARIADB, request)?;
     let data_bytes =
         (16 * data_bytes(&workload, request.sessions)).min(server_memory_bytes(Path::new("/")) / 3);
     let setup = Setup::find(managed, data_bytes, connections.max(request.sessions), 1)?;

@@ -9,7 +9,8 @@ use threadwise_study::{OptionValue, Options, Workload};
 use crate::product::Product;
 
 /// Workloads of both engines.
-pub(crate) const WORKLOADS: &[Workload] = &[Workload::LogicalIo, Workload::Insert, Workload::Transaction];
+pub(crate) const WORKLOADS: &[Workload] =
+    &[Workload::LogicalIo, Workload::Insert, Workload::Transaction, Workload::Burn];
 
 /// Beginnings of the names of variables that clients read.
 pub(crate) const ENVIRONMENT: &[&str] = &["MYSQL", "MARIADB"];

@@ -62,7 +62,7 @@ pub(crate) fn keep(
     external: &External,
 ) -> Result<Option<Box<dyn Keeper>>, EngineError> {
     match request.workload {
-        Workload::Transaction => Ok(None),
+        Workload::Transaction | Workload::Burn => Ok(None),
         _ => Ok(Some(Box::new(KeptSchema::make(find(product, external)?.0)?))),
     }
 }
@@ -79,7 +79,7 @@ pub(crate) fn load(
     let workload = work(product, request)?;
     let database = find(product, external)?.0;
     let mut control = database.connect("load")?;
-    if request.workload == Workload::Transaction {
+    if request.workload.makes_nothing() {
         return sql::load(&database, &mut control, &workload, request, "");
     }
     let suffix = servers::suffix(request, workload.changes_data());
@@ -98,7 +98,7 @@ pub(crate) fn start(
     let workload = work(product, &request.load)?;
     let (database, notes) = find(product, external)?;
     let suffix = match request.load.workload {
-        Workload::Transaction => String::new(),
+        Workload::Transaction | Workload::Burn => String::new(),
         _ => servers::suffix(&request.load, workload.changes_data()),
     };
     let earlier = Note::memory_placed_earlier("the server is yours and ran before the study");
@@ -121,9 +121,14 @@ pub(crate) fn check(
 }
 
 /// The workload of a request.
-fn work(product: &Product, request: &LoadRequest) -> Result<Work, EngineError> {
+///
+/// # Errors
+/// The first option that is impossible.
+pub(crate) fn work(product: &Product, request: &LoadRequest) -> Result<Work, EngineError> {
     match request.workload {
-        Workload::Transaction => Ok(Work::transaction(transaction::parse(product, request)?)),
+        Workload::Transaction | Workload::Burn => {
+            Ok(Work::transaction(transaction::parse(product, request)?))
+        }
         _ => workload(product, request),
     }
 }

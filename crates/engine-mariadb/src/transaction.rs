@@ -11,10 +11,12 @@
 
 use mysql::Conn;
 use mysql::prelude::Queryable;
+use threadwise_engine::workloads::burn;
 use threadwise_engine::workloads::options::refuse;
 use threadwise_engine::workloads::transaction::{Quoting, Transaction, needs_users_data};
 use threadwise_engine::{EngineError, LoadRequest};
 use threadwise_engine_sql::some_sessions;
+use threadwise_study::Workload;
 
 use crate::Server;
 use crate::connect::target;
@@ -34,12 +36,18 @@ const QUOTING: Quoting = Quoting {
 /// Functions whose effect outlives a ROLLBACK.
 const OUTLIVE_ROLLBACK: &str = include_str!("outlive_rollback.txt");
 
+/// The unit of `burn`.
+const BURN: &str = include_str!("sql/burn.sql");
+
 /// Reads and checks the options of a request, and those of the server.
 ///
 /// # Errors
 /// The first option that is impossible.
 pub(crate) fn parse(product: &Product, request: &LoadRequest) -> Result<Transaction, EngineError> {
     some_sessions(request)?;
+    if request.workload == Workload::Burn {
+        return burn::parse(&request.options, BURN, QUOTING);
+    }
     let how = format!(
         "give the address of your server with its database, --engine {}://USER@HOST/DATABASE",
         product.engine()

@@ -49,7 +49,7 @@ use place::Placing;
 
 /// Workloads of this engine.
 const WORKLOADS: &[Workload] =
-    &[Workload::LogicalIo, Workload::Insert, Workload::Transaction, Workload::Tpch];
+    &[Workload::LogicalIo, Workload::Insert, Workload::Transaction, Workload::Burn, Workload::Tpch];
 
 /// Most sessions of a treatment: names of tables end with their numbers.
 const MAX_SESSIONS: u32 = 1000;
@@ -134,7 +134,7 @@ impl Engine for Oracle {
     }
 
     fn keep(&self, request: &LoadRequest, _: u32) -> Result<Option<Box<dyn Keeper>>, EngineError> {
-        if request.workload == Workload::Transaction {
+        if request.workload.makes_nothing() {
             return Ok(None);
         }
         let database = Database::new(Server::find(&request.engine_options)?);
@@ -189,7 +189,7 @@ fn parse(request: &LoadRequest) -> Result<Work, EngineError> {
         let why = format!("{} is more than {MAX_SESSIONS}", request.sessions);
         return Err(refuse("sessions", why));
     }
-    if request.workload == Workload::Transaction {
+    if request.workload.makes_nothing() {
         return transaction::parse(request).map(Work::transaction);
     }
     let workload = Work::parse(ENGINE, request, WORKLOADS, &[])?;

@@ -8,10 +8,12 @@
 //!
 //! The database that may be written to is the service of the address; a name with a link (`table@link`) is refused.
 
+use threadwise_engine::workloads::burn;
 use threadwise_engine::workloads::options::refuse;
 use threadwise_engine::workloads::transaction::{Quoting, Transaction};
 use threadwise_engine::{EngineError, LoadRequest};
 use threadwise_engine_sql::some_sessions;
+use threadwise_study::Workload;
 
 use crate::options;
 
@@ -28,12 +30,18 @@ const QUOTING: Quoting = Quoting {
 /// Functions whose effect outlives a ROLLBACK.
 const OUTLIVE_ROLLBACK: &str = include_str!("outlive_rollback.txt");
 
+/// The unit of `burn`.
+const BURN: &str = include_str!("sql/burn.sql");
+
 /// Reads and checks the options of a request, and those of the server.
 ///
 /// # Errors
 /// The first option that is impossible.
 pub(crate) fn parse(request: &LoadRequest) -> Result<Transaction, EngineError> {
     some_sessions(request)?;
+    if request.workload == Workload::Burn {
+        return burn::parse(&request.options, BURN, QUOTING);
+    }
     let transaction = Transaction::parse(&request.options, QUOTING, OUTLIVE_ROLLBACK)?;
     let target = options::parse(&request.engine_options)?;
     if request.engine_options.contains_key("prefix") {

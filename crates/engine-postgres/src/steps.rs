@@ -9,8 +9,14 @@ use crate::dialect::{BLOCK_BYTES, DIALECT, ROW_BYTES};
 use crate::error::refuse;
 
 /// Workloads of this engine.
-pub(crate) const WORKLOADS: &[Workload] =
-    &[Workload::LogicalIo, Workload::Insert, Workload::ParallelScan, Workload::Tpch, Workload::Transaction];
+pub(crate) const WORKLOADS: &[Workload] = &[
+    Workload::LogicalIo,
+    Workload::Insert,
+    Workload::ParallelScan,
+    Workload::Tpch,
+    Workload::Transaction,
+    Workload::Burn,
+];
 
 /// Bytes of an index entry with its pointer, at a fill of 90%, and its share of upper levels.
 const INDEX_ENTRY_BYTES: u64 = 24;

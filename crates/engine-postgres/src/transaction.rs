@@ -4,8 +4,10 @@
 //! Nothing is made in the server.
 
 use postgres::Client;
+use threadwise_engine::workloads::burn;
 use threadwise_engine::workloads::transaction::{Quoting, STATEMENT_LIMIT_SECONDS, Transaction};
 use threadwise_engine::{EngineError, LoadRequest};
+use threadwise_study::Workload;
 
 use crate::Server;
 use crate::error::{failed, query};
@@ -23,12 +25,18 @@ pub(crate) const QUOTING: Quoting = Quoting {
 /// Functions whose effect outlives a ROLLBACK.
 pub(crate) const OUTLIVE_ROLLBACK: &str = include_str!("outlive_rollback.txt");
 
+/// The unit of `burn`.
+const BURN: &str = include_str!("sql/burn.sql");
+
 /// Reads and checks the options.
 ///
 /// # Errors
 /// See [`Transaction::parse`].
 pub fn parse(load: &LoadRequest) -> Result<Transaction, EngineError> {
-    Transaction::parse(&load.options, QUOTING, OUTLIVE_ROLLBACK)
+    match load.workload {
+        Workload::Burn => burn::parse(&load.options, BURN, QUOTING),
+        _ => Transaction::parse(&load.options, QUOTING, OUTLIVE_ROLLBACK),
+    }
 }
 
 /// A connection as the user's clients have it, checked to be in the database that may be written to, if one may. Its

@@ -13,6 +13,7 @@ mod insert;
 mod limits;
 mod loading;
 mod logical_io;
+mod others;
 mod running;
 mod samples;
 mod schema;

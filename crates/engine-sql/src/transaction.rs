@@ -60,7 +60,11 @@ impl<S> Prepared<S> {
             match step {
                 Step::Begin => connection.run("begin a transaction", self.begin)?,
                 Step::Statement(at) => {
-                    connection.execute_theirs(&script.statements[*at], &prepared[*at], &drawn.values)?;
+                    let (statement, prepared) = (&script.statements[*at], &prepared[*at]);
+                    match self.transaction.answer {
+                        None => connection.execute_theirs(statement, prepared, &drawn.values)?,
+                        Some(_) => unit(connection, &self.transaction, prepared)?,
+                    }
                 }
                 Step::End => connection.run("end a transaction", end)?,
                 Step::Sleep(sleep) => pause(sleep, &drawn.values)?,
@@ -80,6 +84,31 @@ impl<S> Prepared<S> {
             self.execute(connection, &drawn, end)?;
         }
         Ok(())
+    }
+}
+
+/// Executes the one statement of a transaction whose answer is known, and checks it.
+///
+/// # Errors
+/// An error of the server, or a wrong answer.
+pub(crate) fn unit<C: Connection>(
+    connection: &mut C,
+    transaction: &Transaction,
+    prepared: &C::Statement,
+) -> Result<(), EngineError> {
+    let found = connection.column_of_theirs(&transaction.scripts[0].statements[0], prepared)?.only_number();
+    transaction.answer.map_or(Ok(()), |answer| check(found, answer))
+}
+
+/// Compares an answer with the known one.
+///
+/// # Errors
+/// [`EngineError::WrongAnswer`].
+fn check(found: Option<i64>, expected: i64) -> Result<(), EngineError> {
+    match found {
+        Some(found) if found == expected => Ok(()),
+        Some(found) => Err(EngineError::WrongAnswer(format!("a unit gave {found} instead of {expected}"))),
+        None => Err(EngineError::WrongAnswer(format!("a unit gave no number instead of {expected}"))),
     }
 }
 
@@ -213,7 +242,8 @@ impl<D: Driver> Session for TransactionSession<D> {
                 calls += 1;
                 round_trips += prepared.transaction.scripts[drawn.script].round_trips();
                 tally.add(drawn.script);
-                Ok(StepResult { rows: 1, think_ns: drawn.think_ns, ..StepResult::default() })
+                let checked = u64::from(prepared.transaction.answer.is_some());
+                Ok(StepResult { rows: 1, checked, think_ns: drawn.think_ns, ..StepResult::default() })
             };
             let counters = || {
                 tally.read();

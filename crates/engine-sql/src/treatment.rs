@@ -8,12 +8,14 @@ use threadwise_engine::servers::Thread;
 use threadwise_engine::workloads::options::Loop;
 use threadwise_engine::workloads::transaction::SharedLists;
 use threadwise_engine::{EngineError, LoadRequest, Session, SessionRequest, Window};
+use threadwise_study::vcpus::vcpus;
 use threadwise_study::{Counters, SessionSlice};
 
 use crate::clock::uncertainty_note;
 use crate::driver::{Connection, Driver, Observer, Opened};
 use crate::insert::{self, RowsSession};
 use crate::logical_io::BlocksSession;
+use crate::others::Others;
 use crate::running::{Sessions, Threads};
 use crate::samples::Sampler;
 use crate::session::{Common, Tally};
@@ -47,6 +49,8 @@ struct Control<D: Driver> {
     thread: Result<Thread, String>,
     observer: D::Observer,
     sampler: Sampler,
+    /// Another connection's statements, for a load that computes.
+    others: Option<Others<<D::Connection as Connection>::Statement>>,
     /// Samples of the slice so far.
     waits: Counters,
 }
@@ -85,7 +89,13 @@ impl<D: Driver> Treatment<D> {
         let thread = driver.control_thread(&mut connection)?;
         let (observer, notes) = driver.observe(&mut connection, &workload)?;
         let (sampler, waits) = (Sampler::new(load.seed), Counters::new());
-        let control = Control { connection, thread, observer, sampler, waits };
+        let others = match &workload.spec {
+            Spec::Transaction(spec) if spec.answer.is_some() => {
+                Some(Others::new(&mut connection, spec, load.sessions, vcpus(&load.options))?)
+            }
+            _ => None,
+        };
+        let control = Control { connection, thread, observer, sampler, others, waits };
         Ok(Self {
             driver: Arc::new(driver),
             workload,
@@ -171,6 +181,8 @@ impl<D: Driver> Sessions for Treatment<D> {
         let sessions = self.sessions.min(open.len() as u32);
         drop(open);
         let mut control = self.control();
+        let Control { connection, others, .. } = &mut *control;
+        others.as_mut().map_or(Ok(()), |others| others.before(connection))?;
         let more = self.driver.standing(&mut control.connection, &self.workload, &self.names(), sessions)?;
         notes.extend(more);
         Ok(notes)
@@ -191,7 +203,10 @@ impl<D: Driver> Sessions for Treatment<D> {
             sessions.iter().filter(|(_, tally)| works(tally)).map(|(id, _)| *id).collect()
         };
         let mut control = self.control();
-        let Control { connection, observer, sampler, waits, .. } = &mut *control;
+        let Control { connection, observer, sampler, others, waits, .. } = &mut *control;
+        if let Some(others) = others {
+            return others.during(connection, window, waits);
+        }
         let look = |ids: &[i64]| observer.waits(connection, ids);
         sampler.watch(window, sleep_until_ns, at_work, look, waits)
     }

@@ -30,7 +30,7 @@ const ENGINE: &str = "sqlserver";
 
 /// Workloads of this engine.
 const WORKLOADS: &[Workload] =
-    &[Workload::LogicalIo, Workload::Insert, Workload::Tpch, Workload::Transaction];
+    &[Workload::LogicalIo, Workload::Insert, Workload::Tpch, Workload::Transaction, Workload::Burn];
 
 /// The point of `threadwise check` for tables in memory.
 const IN_MEMORY: &str = "tables in memory";

@@ -6,9 +6,11 @@
 //! database ("Create user-defined functions", limitations). What remains is what functions of CLR assemblies and
 //! extended procedures do, for which an administrator has to give them unsafe or external access.
 
+use threadwise_engine::workloads::burn;
 use threadwise_engine::workloads::options::refuse;
 use threadwise_engine::workloads::transaction::{Quoting, Transaction};
 use threadwise_engine::{EngineError, LoadRequest};
+use threadwise_study::Workload;
 
 use crate::url;
 
@@ -25,12 +27,18 @@ const QUOTING: Quoting = Quoting {
 /// What no ROLLBACK undoes, and words that begin statements.
 const OUTLIVE_ROLLBACK: &str = include_str!("outlive_rollback.txt");
 
+/// The unit of `burn`.
+const BURN: &str = include_str!("sql/burn.sql");
+
 /// Reads and checks the options of a request.
 ///
 /// # Errors
 /// The first option that is impossible.
 pub(crate) fn parse(request: &LoadRequest) -> Result<Transaction, EngineError> {
     threadwise_engine_sql::some_sessions(request)?;
+    if request.workload == Workload::Burn {
+        return burn::parse(&request.options, BURN, QUOTING);
+    }
     let transaction = Transaction::parse(&request.options, QUOTING, OUTLIVE_ROLLBACK)?;
     if request.engine_options.contains_key("schema") {
         return Err(refuse("schema", "nothing is made in your server; leave it out".into()));

@@ -46,7 +46,7 @@ const MORE: [&str; 2] = ["storage", "buckets"];
 /// # Errors
 /// The first option that is impossible.
 pub(crate) fn parse(load: &LoadRequest) -> Result<(Work, Option<u64>), EngineError> {
-    if load.workload == Workload::Transaction {
+    if load.workload.makes_nothing() {
         return Ok((Work::transaction(crate::transaction::parse(load)?), None));
     }
     let workload = Work::parse(crate::ENGINE, load, crate::WORKLOADS, &MORE)?;

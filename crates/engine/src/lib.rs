@@ -65,6 +65,9 @@ pub enum EngineError {
         /// Cause.
         why: String,
     },
+    /// Others on the user's server wait because of the load.
+    #[error("{0}")]
+    OthersWaited(String),
     /// A process or thread was not, or no longer, on its logical CPUs.
     #[error("{0}")]
     LostPin(String),
@@ -81,6 +84,9 @@ pub enum EngineError {
     },
 }
 
+/// Kind of the failure of a load that others on the user's server felt; it ends the study.
+pub const OTHERS_WAITED: &str = "others-waited";
+
 impl EngineError {
     /// The word stored as the failure's kind: `option`, `engine`, `wrong-answer`, `lost-pin`, or that of
     /// a command.
@@ -89,6 +95,7 @@ impl EngineError {
             Self::Option { .. } => "option",
             Self::Failed { .. } | Self::Missing(_) | Self::Said(_) => "engine",
             Self::WrongAnswer(_) => "wrong-answer",
+            Self::OthersWaited(_) => OTHERS_WAITED,
             Self::Pin { .. } | Self::LostPin(_) => "lost-pin",
             Self::Command { kind, .. } => kind,
         }
@@ -251,14 +258,14 @@ pub trait Engine: Send + Sync {
         Ok(Vec::new())
     }
 
-    /// The vCPUs of the user's server as it says itself; `None` if it does not say, or if these options do not name a
-    /// server of the user. Changes nothing there.
+    /// The vCPUs of the user's server as it says itself, by default those of [`Self::server_cpus`]; `None` if it does not
+    /// say, or if these options do not name a server of the user. Changes nothing there.
     ///
     /// # Errors
     /// The server does not answer.
     fn vcpus(&self, engine_options: &Options) -> Result<Option<u32>, EngineError> {
-        let _ = engine_options;
-        Ok(None)
+        let cpus = self.server_cpus(engine_options)?;
+        Ok(cpus.and_then(|server| u32::try_from(server.online.len()).ok()).filter(|count| *count > 0))
     }
 
     /// What the user's server allows the login to do, point by point, for `threadwise check`; empty if these options

@@ -23,6 +23,7 @@ use limit::Starts;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use threadwise_engine::OTHERS_WAITED;
 use threadwise_machine::Topology;
 use threadwise_probe::bench::ProbeError;
 use threadwise_smt::Live;
@@ -416,6 +417,15 @@ impl Driver<'_> {
 
     /// Whether others needed what the block used, which ends the study.
     fn others_waited(&mut self, output: &Output) -> Result<Option<Reason>, RunnerError> {
+        // On the user's server: whatever this machine's load may be.
+        let felt = output.runs.iter().find_map(|run| match &run.status {
+            RunStatus::Failed { kind, message } if kind == OTHERS_WAITED => Some(message.clone()),
+            _ => None,
+        });
+        if let Some(why) = felt {
+            self.note(why.as_str())?;
+            return Ok(Some(Reason::OthersWaited(why)));
+        }
         if self.settings.allow_busy {
             return Ok(None);
         }

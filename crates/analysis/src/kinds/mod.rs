@@ -10,12 +10,16 @@ pub mod scans;
 pub mod worklist;
 
 use crate::kind::Kind;
+use crate::vcpus::Vcpus;
 use threadwise_study::{Study, Workload};
 
 /// The kind of a study: rates, if its workload has none of its own.
 pub fn of(study: &Study) -> &'static dyn Kind {
     if study.is_at_a_rate() {
         return &load::Loads;
+    }
+    if study.vcpus().is_some() {
+        return &Vcpus;
     }
     match study.workload {
         Workload::WorkList => &worklist::Worklists,

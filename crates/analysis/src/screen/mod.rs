@@ -29,9 +29,11 @@ pub(crate) fn screen(
     let answer = answer_fitting(answer(facts, verdict, advice, &trust));
     let table = match trust.level {
         TrustLevel::None => None,
-        _ => rates::table(facts, &answer).or_else(|| match facts.study.is_at_a_rate() {
-            true => table::leading(sections, &answer),
-            false => table::first(sections, &answer),
+        _ => rates::table(facts, &answer).or_else(|| {
+            match facts.study.is_at_a_rate() || facts.study.vcpus().is_some() {
+                true => table::leading(sections, &answer),
+                false => table::first(sections, &answer),
+            }
         }),
     };
     let set = set(advice, &trust);

@@ -17,6 +17,11 @@ use threadwise_document::{Cell, Column, Prose, Table, prose};
 use threadwise_machine::placement::Locality;
 use threadwise_study::{Role, Treatment};
 
+/// Whether the study has answers and a table that are not those of rates.
+fn is_of_another_kind(facts: &Facts<'_>) -> bool {
+    facts.study.is_fixed_work() || facts.study.is_at_a_rate() || facts.study.vcpus().is_some()
+}
+
 /// Whether the baseline is one session alone, wherever an engine's service threads are.
 fn is_one_alone(facts: &Facts<'_>) -> bool {
     facts.alone("").is_empty()
@@ -48,7 +53,7 @@ const PACKAGES: Words = Words {
 /// Sentences about two cores, a core's second thread and the levels of locality; empty for studies without such treatments, and
 /// for other kinds.
 pub fn answer(facts: &Facts<'_>) -> Vec<Prose> {
-    let is_other = facts.study.is_fixed_work() || facts.study.is_at_a_rate();
+    let is_other = is_of_another_kind(facts);
     if is_other || facts.study.external.is_some() || !is_one_alone(facts) {
         return Vec::new();
     }
@@ -242,7 +247,7 @@ fn hidden(facts: &Facts<'_>) -> Option<Prose> {
 
 /// The treatments of one group: rate, ratio to the baseline and latency; `None` for other kinds of studies.
 pub fn table<'a>(facts: &'a Facts<'a>, answer: &[Prose]) -> Option<Table> {
-    let is_other = facts.study.is_fixed_work() || facts.study.is_at_a_rate();
+    let is_other = is_of_another_kind(facts);
     if is_other || facts.study.external.is_some() {
         return None;
     }

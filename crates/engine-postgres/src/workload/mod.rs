@@ -37,7 +37,9 @@ impl Work {
         match &load.workload {
             Workload::ParallelScan => Ok(Self::ParallelScan(parallel_scan::parse(load)?)),
             Workload::Tpch => Ok(Self::Tpch(tpch::parse(load)?)),
-            Workload::Transaction => Ok(Self::Steps(Steps::transaction(transaction::parse(load)?))),
+            Workload::Transaction | Workload::Burn => {
+                Ok(Self::Steps(Steps::transaction(transaction::parse(load)?)))
+            }
             _ => steps::parse(load).map(Self::Steps),
         }
     }

@@ -87,7 +87,7 @@ impl Engine for Client {
 
     fn keep(&self, request: &LoadRequest, _: u32) -> Result<Option<Box<dyn Keeper>>, EngineError> {
         let server = find(&request.engine_options)?;
-        let has_data = request.workload != Workload::Transaction;
+        let has_data = !request.workload.makes_nothing();
         Ok(Some(Box::new(Kept::make(Database::new(server, None), &request.engine_options, has_data)?)))
     }
 
@@ -101,7 +101,7 @@ impl Engine for Client {
         let (workload, buckets) = work::parse(request)?;
         let database = Database::new(server, buckets);
         let mut control = database.connect("threadwise load")?;
-        if request.workload == Workload::Transaction {
+        if request.workload.makes_nothing() {
             return load(&database, &mut control, &workload, request, "");
         }
         let suffix = servers::suffix(request, workload.changes_data());

@@ -262,7 +262,7 @@ fn work(bench: &Bench, running: &dyn Running, load: &LoadRequest, length_ns: u64
         bench.state().is_warm = true;
         running.before().unwrap();
         let window = window(3, length_ns);
-        chosen.set(window).unwrap();
+        chosen.set(window.clone()).unwrap();
         go.wait();
         let watched = running.during(&window);
         let mut slices: Vec<_> = sessions.into_iter().map(|session| session.join().unwrap()).collect();

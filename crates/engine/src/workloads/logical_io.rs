@@ -11,6 +11,7 @@
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 use threadwise_study::arrivals::{ARRIVALS, RATE};
+use threadwise_study::vcpus::VCPUS;
 use threadwise_study::{Options, Workload};
 
 use super::options::{flag, number, only, refuse, whole};
@@ -18,7 +19,7 @@ use crate::EngineError;
 use crate::worker::arrivals::Rate;
 
 /// Every option of the workload.
-pub const OPTIONS: [&str; 12] = [
+pub const OPTIONS: [&str; 13] = [
     "blocks",
     "work_unit",
     "update_pct",
@@ -31,6 +32,7 @@ pub const OPTIONS: [&str; 12] = [
     "loop",
     RATE,
     ARRIVALS,
+    VCPUS,
 ];
 
 /// Bytes of a block.

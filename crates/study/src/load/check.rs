@@ -16,7 +16,7 @@ use crate::{Arm, OptionValue, Options, Workload, command, instance};
 
 /// Options of the workload `logical-io`; engines check those of other workloads.
 const LOGICAL_IO: &str = "data, blocks, scale, data_mib, work_unit, update_pct, think_time_us, hot_pct, hot_blocks, shared, loop, \
-     rate_per_s, arrivals";
+     rate_per_s, arrivals, vcpus";
 
 /// Maximum blocks of a table: 1 TiB of data.
 const MAX_BLOCKS: i64 = 1 << 28;

@@ -61,7 +61,7 @@ const BODIES: &[(&str, &str)] = &[
     ),
     (
         "[options]\nwork_unt = 64\n[sweep]\n",
-        "mine.toml:6:12: logical-io has no option 'work_unt'; its options are data, blocks, scale, data_mib, work_unit, update_pct, think_time_us, hot_pct, hot_blocks, shared, loop, rate_per_s, arrivals",
+        "mine.toml:6:12: logical-io has no option 'work_unt'; its options are data, blocks, scale, data_mib, work_unit, update_pct, think_time_us, hot_pct, hot_blocks, shared, loop, rate_per_s, arrivals, vcpus",
     ),
     (
         "[options]\nwork_unit = [1]\n[sweep]\n",
@@ -87,7 +87,7 @@ const BODIES: &[(&str, &str)] = &[
     ("[factors]\ndata = \"l2\"\n[sweep]\n", "mine.toml:6:8: invalid type: string \"l2\", expected a list"),
     (
         "[factors]\ncolour = [1]\n[sweep]\n",
-        "mine.toml:6:11: logical-io has no option 'colour'; its options are data, blocks, scale, data_mib, work_unit, update_pct, think_time_us, hot_pct, hot_blocks, shared, loop, rate_per_s, arrivals",
+        "mine.toml:6:11: logical-io has no option 'colour'; its options are data, blocks, scale, data_mib, work_unit, update_pct, think_time_us, hot_pct, hot_blocks, shared, loop, rate_per_s, arrivals, vcpus",
     ),
     (
         "[options]\ndata = \"l2\"\n[factors]\ndata = [\"l2\"]\n[sweep]\n",

@@ -458,7 +458,7 @@ fn the_rest_of_the_command_line() {
     for (overrides, message) in [
         (
             set(&[("wrk_unit", "3")]),
-            "--set wrk_unit=3: logical-io has no option 'wrk_unit'; its options are data, blocks, scale, data_mib, work_unit, update_pct, think_time_us, hot_pct, hot_blocks, shared, loop, rate_per_s, arrivals",
+            "--set wrk_unit=3: logical-io has no option 'wrk_unit'; its options are data, blocks, scale, data_mib, work_unit, update_pct, think_time_us, hot_pct, hot_blocks, shared, loop, rate_per_s, arrivals, vcpus",
         ),
         (set(&[("data", "l1")]), "--set data=l1: data is 'l1'; its levels are l2, llc, memory"),
         (set(&[("blocks", "0")]), "--set blocks=0: blocks is '0', not a whole number from 1 to 268435456"),

@@ -129,7 +129,7 @@ pub fn work(
                 piece_ns: None,
                 arrivals: None,
             };
-            orders.iter().for_each(|order| order.send(window).unwrap());
+            orders.iter().for_each(|order| order.send(window.clone()).unwrap());
             let during = running.during(&window);
             let mut sessions = collect()?;
             during?;

@@ -204,7 +204,7 @@ fn streams_work_at_the_same_time_and_share_the_cpu_time_of_the_server() {
         });
         ready.wait();
         running.before().unwrap();
-        let window = *moment.get_or_init(|| window(120_000));
+        let window = moment.get_or_init(|| window(120_000)).clone();
         begin.wait();
         running.during(&window).unwrap();
         read.wait();

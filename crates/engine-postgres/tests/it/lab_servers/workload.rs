@@ -392,7 +392,7 @@ fn a_session_that_waits_for_a_lock_is_seen_waiting() {
         // Nothing of this slice's is sampled before it begins.
         let window = window(500);
         treatment.before().unwrap();
-        go.send(window).unwrap();
+        go.send(window.clone()).unwrap();
         treatment.during(&window).unwrap();
         clock::sleep_until_ns(window.end_ns + 1_000_000);
         blocker.batch_execute("COMMIT").unwrap();

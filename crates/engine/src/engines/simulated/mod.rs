@@ -6,12 +6,14 @@ mod queue;
 
 use std::time::Duration;
 use threadwise_study::engine::Properties;
-use threadwise_study::{Counters, Options, SessionSlice, Workload};
+use threadwise_study::{Counters, OptionValue, Options, SessionSlice, Workload};
 
 use crate::worker::StepResult;
 use crate::worker::arrivals::Arrivals;
+use crate::workloads::burn;
 use crate::workloads::logical_io::LogicalIo;
 use crate::workloads::options::{no_loop, no_workload};
+use crate::workloads::transaction::Quoting;
 use crate::{
     Engine, EngineError, LoadRequest, Loaded, Running, Session, SessionRequest, StartRequest, Window, latency,
 };
@@ -44,7 +46,7 @@ impl Engine for Simulated {
     }
 
     fn workloads(&self) -> &'static [Workload] {
-        &[Workload::LogicalIo]
+        &[Workload::LogicalIo, Workload::Burn]
     }
 
     fn properties(&self) -> Properties {
@@ -79,10 +81,16 @@ impl Running for Simulated {
 }
 
 fn spec(request: &LoadRequest) -> Result<LogicalIo, EngineError> {
-    if request.workload != Workload::LogicalIo {
+    if !Simulated.workloads().contains(&request.workload) {
         return Err(no_workload("simulated", &request.workload, Simulated.workloads()));
     }
     no_loop(&request.options, "simulated")?;
+    if request.workload == Workload::Burn {
+        // Checks the options; a unit is a row.
+        burn::parse(&request.options, "SELECT 1", Quoting::default())?;
+        let unit = Options::from([("work_unit".to_owned(), OptionValue::Integer(1))]);
+        return LogicalIo::parse(&unit);
+    }
     LogicalIo::parse(&request.options)
 }
 
@@ -217,7 +225,6 @@ fn work(steps: u64, work_unit: u64, window_ns: u64) -> Result<SessionSlice, Engi
 #[cfg(test)]
 mod tests {
     use super::*;
-    use threadwise_study::OptionValue;
 
     fn slices(
         engine_options: Options,

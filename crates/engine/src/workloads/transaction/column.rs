@@ -61,6 +61,15 @@ pub struct ColumnValues {
 }
 
 impl ColumnValues {
+    /// The whole number, if there is one value and it is one.
+    pub fn only_number(&self) -> Option<i64> {
+        match self.values.as_slice() {
+            [BindValue::Whole(number)] => Some(*number),
+            [BindValue::Text(text)] => text.trim().parse().ok(),
+            _ => None,
+        }
+    }
+
     /// Most values of a column.
     pub const MOST_VALUES: usize = 1_000_000;
 

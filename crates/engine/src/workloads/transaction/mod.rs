@@ -36,6 +36,7 @@ mod value;
 use std::sync::Arc;
 use threadwise_study::arrivals::{ARRIVALS, RATE};
 use threadwise_study::transaction::{MAY_WRITE, SQL};
+use threadwise_study::vcpus::VCPUS;
 use threadwise_study::{OptionValue, Options, Workload};
 
 use super::options::{only, refuse};
@@ -68,6 +69,8 @@ pub struct Transaction {
     pub scripts: Arc<[Script]>,
     /// The database that may be written to; transactions are read-only without it.
     pub may_write: Option<String>,
+    /// The number in the one row of each answer, if it is known: it is then checked.
+    pub answer: Option<i64>,
     lists: Arc<[List]>,
 }
 
@@ -78,7 +81,7 @@ impl Transaction {
     /// # Errors
     /// An option that is unknown or missing; text that is not a file of statements, or writes without permission.
     pub fn parse(options: &Options, quoting: Quoting, outlive_rollback: &str) -> Result<Self, EngineError> {
-        only(options, Workload::Transaction, &[SQL, MAY_WRITE, "loop", RATE, ARRIVALS])?;
+        only(options, Workload::Transaction, &[SQL, MAY_WRITE, "loop", RATE, ARRIVALS, VCPUS])?;
         let rate = Rate::of(options)?;
         if options.get("loop").is_some_and(|value| value.to_string() != "client") {
             return Err(refuse(
@@ -95,7 +98,7 @@ impl Transaction {
         let sql = text(SQL)?.ok_or_else(|| refuse(SQL, why.into()))?;
         let mix = mix::parse(sql, quoting, outlive_rollback).map_err(|why| refuse(SQL, why))?;
         let may_write = text(MAY_WRITE)?.map(str::to_owned);
-        let parsed = Self { scripts: mix.scripts.into(), may_write, lists: mix.lists.into() };
+        let parsed = Self { scripts: mix.scripts.into(), may_write, lists: mix.lists.into(), answer: None };
         let writing = parsed.statements().find_map(|statement| Some((&statement.place, statement.writes()?)));
         if let (Some((place, why)), None) = (writing, &parsed.may_write) {
             let why = format!(
@@ -109,6 +112,18 @@ impl Transaction {
             return Err(refuse(SQL, why.into()));
         }
         Ok(parsed)
+    }
+
+    /// One statement of threadwise's, outside of a transaction, whose answer is one row with this number.
+    ///
+    /// # Errors
+    /// It is not one statement that reads.
+    pub fn of_statement(sql: &str, quoting: Quoting, answer: i64) -> Result<Self, EngineError> {
+        let mut mix = mix::parse(sql, quoting, "").map_err(|why| refuse(SQL, why))?;
+        for script in &mut mix.scripts {
+            script.steps.retain(|step| matches!(step, Step::Statement(_)));
+        }
+        Ok(Self { scripts: mix.scripts.into(), may_write: None, lists: Arc::default(), answer: Some(answer) })
     }
 
     /// The statements of all transactions.
@@ -174,6 +189,9 @@ impl Transaction {
 
     /// Notes for the report if the database itself is measured.
     pub fn notes(&self) -> Vec<String> {
+        if self.answer.is_some() {
+            return Vec::new();
+        }
         let mut notes = vec![ANSWERS.to_owned()];
         notes.extend(
             self.may_write.as_ref().map(|name| format!("transactions wrote to the database '{name}'")),

@@ -37,7 +37,7 @@ fn slices(scripts: &[&[u8]]) -> (Vec<Vec<SessionSlice>>, Vec<u32>) {
                 everybody.wait();
                 for queries in scripts {
                     everybody.wait();
-                    let window = moment.lock().unwrap().unwrap();
+                    let window = moment.lock().unwrap().clone().unwrap();
                     let slice = match session {
                         0 => opened.queries(&window, queries).unwrap(),
                         _ => opened.slice(&window).unwrap(),
@@ -53,8 +53,11 @@ fn slices(scripts: &[&[u8]]) -> (Vec<Vec<SessionSlice>>, Vec<u32>) {
         let pids = running.standing().unwrap().placed.iter().map(|placed| placed.pid).collect();
         let one = |(sequence, _): (usize, &&[u8])| {
             running.before().unwrap();
-            let window =
-                *moment.lock().unwrap().insert(Window { sequence: sequence as u64, ..window(LIMIT_MS) });
+            let window = moment
+                .lock()
+                .unwrap()
+                .insert(Window { sequence: sequence as u64, ..window(LIMIT_MS) })
+                .clone();
             everybody.wait();
             running.during(&window).unwrap();
             everybody.wait();
