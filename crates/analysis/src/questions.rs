@@ -120,7 +120,7 @@ fn validity(facts: &Facts<'_>) -> Vec<Finding> {
         trust::validity(facts),
         simulated,
         machine::emulated(facts.topology),
-        trust::not_placed(facts.notes),
+        trust::not_placed(facts),
         facts.hardware.and_then(trust::declared_wrongly),
         trust::alarm(facts),
     ];

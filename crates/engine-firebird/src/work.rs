@@ -30,7 +30,7 @@ pub(crate) fn parse(load: &LoadRequest) -> Result<Work, EngineError> {
         Loop::Server => Ok(workload),
         Loop::Client => {
             let why = "firebird's loops get their window once, and have no client that steps";
-            Err(refuse("loop", format!("{why}; leave it out")))
+            Err(refuse("loop", format!("{why}; leave it and --rate out (a --transaction has both)")))
         }
     }
 }

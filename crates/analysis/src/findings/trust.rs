@@ -23,7 +23,7 @@ use threadwise_statistics::median;
 use threadwise_study::load::StudyFile;
 use threadwise_study::study::MIN_BLOCKS;
 use threadwise_study::worklist::OWN_RECIPE;
-use threadwise_study::{Note, NoteCode, OptionValue, Workload};
+use threadwise_study::{NoteCode, OptionValue, Workload};
 
 /// The preset that sweeps cached reads.
 const SWEEP: &str = "session-sweep";
@@ -82,7 +82,9 @@ pub fn declared_wrongly(hardware: &Hardware) -> Option<Finding> {
 }
 
 /// What the notes say of a server that was not on its placement: not bound at all, or with memory from before.
-pub fn not_placed(notes: &[Note]) -> Option<Finding> {
+pub fn not_placed(facts: &Facts<'_>) -> Option<Finding> {
+    // A study of vCPUs places nothing.
+    let notes = if facts.study.vcpus().is_some() { &[] } else { facts.notes };
     let with = |code: &NoteCode| -> Vec<String> {
         let matching = notes.iter().filter(|note| note.code == *code);
         matching.map(|note| note.text.trim().trim_end_matches('.').to_owned()).collect()

@@ -81,7 +81,7 @@ fn low(facts: &Facts<'_>, verdict: &[Finding]) -> Vec<Prose> {
     if facts.analysis.noise_floors.iter().any(|floor| floor.alarm == Some(Alarm::Different)) {
         reasons.push("The same treatment, run twice, differed: something changed between runs.".into());
     }
-    let placed = trust::not_placed(facts.notes);
+    let placed = trust::not_placed(facts);
     let warnings = placed.into_iter().chain(facts.hardware.and_then(trust::declared_wrongly));
     reasons.extend(warnings.filter_map(|finding| unlabelled(&finding.line)));
     let diagnosed = verdict.iter().filter(|finding| {

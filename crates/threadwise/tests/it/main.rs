@@ -30,6 +30,7 @@ mod lab_fleets;
 mod lab_kills;
 mod lab_servers;
 mod left;
+mod load;
 mod locks;
 mod next_steps;
 mod outputs;
