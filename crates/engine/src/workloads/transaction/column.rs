@@ -305,6 +305,22 @@ mod tests {
         assert!(gone.values().unwrap_err().contains("none.csv cannot be read"));
     }
 
+    proptest::proptest! {
+        #[test]
+        fn any_bytes_are_columns_or_refused(
+            text in "[a-c0-9,;\"'\r\n\u{feff} ü-]{0,40}", number in 1_usize..4, by_name: bool
+        ) {
+            let folder = std::env::temp_dir();
+            let name = if by_name { Column::Name("a".into()) } else { Column::Number(number) };
+            let place = Place { file: None, line: 1 };
+            let csv = CsvColumn { place, path: folder, column: name, as_text: false, pinned: None };
+            match csv.texts(text.as_bytes()) {
+                Ok(texts) => proptest::prop_assert!(texts.len() <= text.len() + 1),
+                Err(why) => proptest::prop_assert!(!why.is_empty()),
+            }
+        }
+    }
+
     #[test]
     fn a_changed_file_is_refused() {
         let folder = tempfile::tempdir().unwrap();

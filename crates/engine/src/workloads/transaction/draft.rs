@@ -2,7 +2,7 @@
 //! executed.
 
 use super::declaration::MOST_WEIGHT;
-use super::lexer::{Kind, Quoting};
+use super::lexer::{Kind, Quoting, Token};
 use super::script::{MOST_BYTES, Parameter, Source};
 use super::sql::{Part, trimmed};
 use super::statement::Place;
@@ -115,6 +115,10 @@ impl Taken {
     }
 }
 
+fn begins_with_digit(token: &Token<'_>) -> bool {
+    token.text.starts_with(|first: char| first.is_ascii_digit())
+}
+
 /// The statement with `:p1` for `$1`.
 ///
 /// # Errors
@@ -134,14 +138,21 @@ fn take(statement: &TopStatement, rules: Rules<'_>) -> Result<Taken, String> {
             Kind::Parameter => {
                 return Err(format!("{} in it would be taken for a parameter", token.text));
             }
-            Kind::Other if token.text == "$" && number(at + 1).is_some() => text.push(':'),
+            Kind::Other if token.text == "$" && number(at + 1).is_some() => {
+                // A colon before it would be the begin of a cast, as in a[$1:$2].
+                text.push_str(if text.ends_with(':') { " :" } else { ":" });
+            }
             Kind::Other if at > 0 && tokens[at - 1].text == "$" && number(at).is_some() => {
                 text += &format!("p{}", token.text);
                 numbers.extend(number(at));
             }
+            Kind::Other if token.text == "$" && after(at + 1).is_some_and(begins_with_digit) => {
+                return Err("its parameters cannot be written as names".into());
+            }
             _ => text.push_str(token.text),
         }
     }
+    let places = numbers.len();
     numbers.sort_unstable();
     numbers.dedup();
     let place = Place { file: None, line: 1 };
@@ -159,6 +170,9 @@ fn take(statement: &TopStatement, rules: Rules<'_>) -> Result<Taken, String> {
     let without_place = |why: String| why.strip_prefix("line 1: ").map_or(why.clone(), str::to_owned);
     let parsed = written.statement(&tokens, &parameters, &|name| format!(":{name} is unknown"));
     let parsed = parsed.map_err(without_place)?;
+    if parsed.parameters().len() != places {
+        return Err("its parameters cannot be written as names".into());
+    }
     if let (Some(why), false) = (parsed.writes(), may_write) {
         return Err(format!("{why}; --may-write DATABASE takes it too"));
     }

@@ -131,8 +131,17 @@ impl Expression {
     /// Its value, from those of earlier parameters.
     ///
     /// # Errors
-    /// A division by zero, an overflow, an argument that a function refuses, or text.
+    /// A division by zero, an overflow, an argument that a function refuses, text, or a number that is not finite.
     pub(super) fn value(&self, values: &[BindValue], random: &mut ChaCha8Rng) -> Result<Number, String> {
+        match self.number(values, random)? {
+            Number::Real(number) if !number.is_finite() => {
+                Err(format!("the result {number} is no number that a statement could have"))
+            }
+            number => Ok(number),
+        }
+    }
+
+    fn number(&self, values: &[BindValue], random: &mut ChaCha8Rng) -> Result<Number, String> {
         match self {
             Self::Number(number) => Ok(*number),
             Self::Variable(at) => match values.get(*at) {
@@ -143,16 +152,16 @@ impl Expression {
                 }
                 None => Err("a variable has no value".into()),
             },
-            Self::Negative(inner) => match inner.value(values, random)? {
+            Self::Negative(inner) => match inner.number(values, random)? {
                 Number::Whole(number) => number.checked_neg().map(Number::Whole).ok_or_else(overflow),
                 Number::Real(number) => Ok(Number::Real(-number)),
             },
             Self::Operation(sign, sides) => {
-                let (left, right) = (sides[0].value(values, random)?, sides[1].value(values, random)?);
+                let (left, right) = (sides[0].number(values, random)?, sides[1].number(values, random)?);
                 operate(*sign, left, right)
             }
             Self::Call(function, arguments) => {
-                let arguments = arguments.iter().map(|one| one.value(values, random));
+                let arguments = arguments.iter().map(|one| one.number(values, random));
                 function.call(&arguments.collect::<Result<Vec<_>, _>>()?, random)
             }
         }
@@ -476,6 +485,8 @@ mod tests {
             ("random_gaussian(1, 9, 1.9)", "not at least 2"),
             ("random_exponential(1, 9, 0)", "not above 0"),
             ("int(1e300)", "not within the range"),
+            ("sqrt(-1)", "the result NaN is no number"),
+            ("1e300 * 1e300", "the result inf is no number"),
         ] {
             let why = value(text).unwrap_err();
             assert!(why.contains(part), "{text}: {why}");

@@ -435,6 +435,8 @@ fn a_draft_has_what_can_be_taken_and_says_why_not() {
         top("SELECT interval $1", 2, Err("syntax error\nat $1")),
         top("SELECT count(*) FROM t", 7, Ok(&[])),
         top("SELECT pg_reload_conf()", 7, Ok(&[])),
+        top("SELECT a[$1:$2] || $3 FROM t", 1, Ok(&["integer", "integer", "text"])),
+        top("SELECT $1$2", 1, Ok(&["integer", "integer"])),
     ];
     let list = "[always]\npg_reload_conf makes it read its configuration";
     let rules = |may_write| Rules { quoting: POSTGRES, outlive_rollback: list, may_write };
@@ -448,15 +450,18 @@ fn a_draft_has_what_can_be_taken_and_says_why_not() {
         "the server does not prepare it: syntax error at $1\n-- | SELECT interval $1\n",
         "weight 7\n-- 25.0% of the time, 7 calls, 35.714 ms each\nSELECT count(*) FROM t;\n",
         "pg_reload_conf() makes it read",
+        "SELECT a[:p1: :p2] || :p3 FROM t;\n",
+        "its parameters cannot be written as names\n-- | SELECT $1$2\n",
     ] {
         assert!(draft.contains(part), "{part}\n{draft}");
     }
     let unfilled = read(&draft, POSTGRES).unwrap_err();
     assert!(unfilled.contains("line 7: the values of :p1 (bigint) are not filled in yet"), "{unfilled}");
     let filled = draft.replace("FILL IN (bigint)", "1..10").replace("FILL IN (integer)", "1..10 zipf 1.2");
+    let filled = filled.replace("FILL IN (text)", "from SELECT a FROM t");
     let mix = read(&filled, POSTGRES).unwrap();
     let scripts: Vec<_> = mix.scripts.iter().map(|one| (one.name.as_str(), one.weight)).collect();
-    assert_eq!(scripts, [("statement-1", 5), ("statement-5", 7)]);
+    assert_eq!(scripts, [("statement-1", 5), ("statement-5", 7), ("statement-7", 1)]);
     let writes = write("pg_stat_statements", &all, 1000.0, rules(true));
     assert!(writes.contains("UPDATE t SET a = :p1\nWHERE b;\n"), "{writes}");
     let often = [top("SELECT 1", 4_000_000_000, Ok(&[])), top("SELECT 2", 10, Ok(&[]))];
@@ -486,5 +491,34 @@ proptest! {
             Err(message) => message,
         };
         prop_assert!(!message.contains('\n') || text.contains('\n'));
+    }
+
+    #[test]
+    fn a_draft_of_any_statements_has_only_what_was_taken(
+        texts in proptest::collection::vec("(SELECT |UPDATE t SET )?[-a-z:;'\"$/*1-3 ,()\r\n]{0,40}", 1..4),
+        may_write: bool
+    ) {
+        use draft::{Rules, TopStatement, write};
+        let one = |text: &String| TopStatement {
+            text: text.clone(),
+            calls: 3,
+            total_ms: 1.0,
+            types: Ok(vec!["integer".to_owned()]),
+        };
+        let top: Vec<TopStatement> = texts.iter().map(one).collect();
+        let draft = write("x", &top, 3.0, Rules { quoting: POSTGRES, outlive_rollback: "", may_write });
+        let sections = draft.lines().filter(|line| line.starts_with("-- :transaction statement-")).count();
+        let filled: Vec<String> =
+            draft.lines().map(|line| line.split(" FILL IN").next().unwrap_or("").to_owned()).collect();
+        let filled = filled.iter().map(|line| match line.strip_prefix("-- :p") {
+            Some(number) if number.bytes().all(|byte| byte.is_ascii_digit()) => format!("{line} 1..2\n"),
+            _ => format!("{line}\n"),
+        });
+        let named = may_write.then_some("shop");
+        let parsed = Transaction::parse(&options(&filled.collect::<String>(), named), POSTGRES, "");
+        match parsed {
+            Ok(mix) => prop_assert_eq!(mix.scripts.len(), sections),
+            Err(why) => prop_assert!(sections == 0, "{}\n{}", why, draft),
+        }
     }
 }

@@ -246,19 +246,19 @@ pub struct CommandArgs {
 /// Options of `run` and `pool` for the workload `transaction`.
 #[derive(Debug, Clone, Args, Default)]
 pub struct TransactionArgs {
-    /// Your own statements, as transactions on your own database; may be repeated
+    /// Your own statements as transactions; may be repeated
     ///
-    /// A client repeats the statements of the file as one transaction and waits for each; it is read-only. With several
-    /// files, as in --transaction pay.sql@3 --transaction look.sql@7, each transaction is drawn by its weight. For a
-    /// line -- :NAME 1..1000 at the head of a file, :NAME is drawn for each transaction; docs/TRANSACTIONS.md has more
-    /// sources of values, think times, and scripts of pgbench, which are taken as they are. The files are stored in the
-    /// result file and shown in the report. Answers are not checked.
+    /// They run on your own database. A client repeats the statements of the file as one transaction and waits for each;
+    /// it is read-only. With several files, as in --transaction pay.sql@3 --transaction look.sql@7, each transaction is
+    /// drawn by its weight. For a line -- :NAME 1..1000 at the head of a file, :NAME is drawn for each transaction;
+    /// docs/TRANSACTIONS.md has more sources of values, think times, and scripts of pgbench, which are taken as they
+    /// are. The files are stored in the result file and shown in the report. Answers are not checked.
     #[arg(long, value_name = "FILE.sql[@WEIGHT]", value_parser = transaction_file, help_heading = "Transactions")]
     pub transaction: Vec<TransactionFile>,
     /// Variable of scripts of pgbench, such as scale=10; may be repeated
     ///
     /// It is what -D is to pgbench.
-    #[arg(long, value_name = "NAME=NUMBER", value_parser = crate::input::key_value, requires = "transaction", help_heading = "Transactions")]
+    #[arg(long, value_name = "NAME=NUMBER", value_parser = crate::input::key_value, requires = "transaction", hide_short_help = true, help_heading = "Transactions")]
     pub define: Vec<(String, String)>,
     /// Let the transactions write to this database, and no other
     ///
