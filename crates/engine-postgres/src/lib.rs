@@ -21,6 +21,7 @@ mod observe;
 pub mod options;
 pub mod placing;
 mod running;
+mod statements;
 mod steps;
 mod transaction;
 mod workload;
@@ -28,6 +29,7 @@ mod workload;
 use std::path::Path;
 use threadwise_engine::connections::Limit;
 use threadwise_engine::servers::{self, Home, StudyServer, TreatmentServer};
+use threadwise_engine::statements::StatementSource;
 use threadwise_engine::workloads::transaction::needs_users_data;
 use threadwise_engine::{
     Address, DURABLE_COMMITS, Engine, EngineError, Keeper, KnownBy, LoadRequest, Loaded, Point, Running,
@@ -43,6 +45,7 @@ pub use connect::Server;
 use connect::{Environment, Target};
 pub use connection::PostgresConnection;
 use options::{Choice, External, Managed, SCHEMA};
+use statements::Statements;
 pub use steps::parse as parse_steps;
 #[doc(hidden)]
 pub use workload::canonical_plan;
@@ -125,6 +128,16 @@ impl Engine for Postgres {
         let Choice::External(external) = Choice::parse(engine_options)? else { return Ok(Vec::new()) };
         let mut client = reach(&external)?.connect("threadwise check")?;
         Ok(vec![durability(&backend::setting(&mut client, "fsync")?)])
+    }
+
+    fn statements(&self, engine_options: &Options) -> Result<Option<Box<dyn StatementSource>>, EngineError> {
+        match Choice::parse(engine_options)? {
+            Choice::Managed(_) => {
+                let why = "it names your server: give --engine postgres://USER@HOST:5432/DATABASE";
+                Err(error::refuse("url", why))
+            }
+            Choice::External(external) => Ok(Some(Box::new(Statements::open(&reach(&external)?)?))),
+        }
     }
 
     fn keep(&self, request: &LoadRequest, connections: u32) -> Result<Option<Box<dyn Keeper>>, EngineError> {

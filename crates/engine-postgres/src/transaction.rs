@@ -11,7 +11,7 @@ use crate::Server;
 use crate::error::{failed, query};
 
 /// PostgreSQL's quoting.
-const QUOTING: Quoting = Quoting {
+pub(crate) const QUOTING: Quoting = Quoting {
     dollars: true,
     nested_comments: true,
     backslashes: false,

@@ -13,6 +13,7 @@ mod point;
 pub mod protocol;
 pub mod server_cpus;
 pub mod servers;
+pub mod statements;
 pub mod worker;
 pub mod workloads;
 
@@ -20,6 +21,7 @@ use connections::Limit;
 pub use known_by::{Address, KnownBy};
 pub use point::{DELAYED_DURABILITY, DURABLE_COMMITS, Point, Trial};
 use server_cpus::ServerCpus;
+use statements::StatementSource;
 use std::path::PathBuf;
 use threadwise_machine::CpuSet;
 use threadwise_study::engine::Properties;
@@ -268,6 +270,17 @@ pub trait Engine: Send + Sync {
     /// # Errors
     /// The server does not answer at all.
     fn server_cpus(&self, engine_options: &Options) -> Result<Option<ServerCpus>, EngineError> {
+        let _ = engine_options;
+        Ok(None)
+    }
+
+    /// A connection to the user's server that reads its statistics of statements; `None` if this engine has none.
+    /// Changes nothing there.
+    ///
+    /// # Errors
+    /// The server does not answer, keeps no such statistics, or does not show them to this login: the message says what
+    /// brings them.
+    fn statements(&self, engine_options: &Options) -> Result<Option<Box<dyn StatementSource>>, EngineError> {
         let _ = engine_options;
         Ok(None)
     }

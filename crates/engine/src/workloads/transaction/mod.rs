@@ -15,7 +15,7 @@
 
 mod answer;
 mod file;
-mod lexer;
+pub(crate) mod lexer;
 mod outlive;
 mod statement;
 #[cfg(test)]
