@@ -91,6 +91,8 @@ pub struct States {
     pub clock: Option<String>,
     /// Online logical CPUs of the server's machine.
     pub cpus: Option<u32>,
+    /// The server's version.
+    pub version: Option<String>,
 }
 
 /// The server's machine in an interval; shares are of 0 to 1.
