@@ -6,6 +6,7 @@
 //! do not belong together. docs/OBSERVE.md describes the file that holds intervals.
 
 mod difference;
+pub mod exposition;
 mod interval;
 mod snapshot;
 #[cfg(test)]
