@@ -31,6 +31,7 @@ pub mod kinds;
 pub mod long_windows;
 pub mod looks;
 pub mod neighbours;
+pub mod observed;
 pub mod published;
 pub mod queries;
 mod question;
