@@ -14,7 +14,7 @@ pub mod schema;
 pub use form::VERSION;
 pub use lines::{items_jsonl, looks_jsonl, neighbours, queries_jsonl, runs_jsonl, slices_jsonl, watched};
 pub use machine::{PlacementHere, probe, topology};
-pub use observed::observed;
+pub use observed::{observed, observed_comparison};
 
 use crate::estimates::{Analysed, StudyEstimate};
 use crate::terminal::DoctorRow;

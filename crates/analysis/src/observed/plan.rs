@@ -126,7 +126,7 @@ fn sides(question: &Question, intervals: &[Interval<u32>]) -> Result<[String; 2]
         (_, [(one, _), (other, _)]) => Ok([one.clone(), other.clone()]),
         (_, []) => Err(format!("its {} is unknown in all intervals: name it with observe --state NAME", by.words())),
         (_, [_]) => Err(format!(
-            "it has one {} only, {}: nothing to compare it with; --at TIME compares before and after a moment",
+            "it has one {} only, {}: nothing to compare it with; --since TIME compares before and after a moment",
             by.words().trim_end_matches(':'),
             list()
         )),

@@ -1,14 +1,20 @@
 //! Intervals of observed statements, one object a line (docs/JSON.md).
 
-use super::form::line;
+use super::form::{line, merged, pretty};
 use serde::Serialize;
 use serde_json::{Value, json};
 use std::collections::HashMap;
+use threadwise_analysis::observed::{Comparison, document};
 use threadwise_observed::{Count, Interval, StatementText};
 
 /// An interval of `threadwise observe --json`, as one line without its end. `names` has what is known of statements.
 pub fn observed(interval: &Interval, utc: &str, names: &HashMap<String, StatementText>) -> String {
     line(form(interval, utc, names))
+}
+
+/// The comparison of statements in production, with the sentences of its answer.
+pub fn observed_comparison(found: &Comparison<'_>) -> String {
+    pretty(merged(json!(found), json!({"answer": document(found, "", "").verdict})))
 }
 
 fn form<'a>(interval: &'a Interval, utc: &'a str, names: &'a HashMap<String, StatementText>) -> impl Serialize {

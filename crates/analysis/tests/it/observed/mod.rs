@@ -139,7 +139,7 @@ fn questions_that_cannot_be_answered_say_what_to_do() {
     let mut same = history(TURNS, PRODUCTION, &[], 1);
     same.intervals.iter_mut().for_each(|interval| interval.states.smt = Some("on".to_owned()));
     let one = compared(&same, question(By::Smt)).unwrap_err();
-    assert!(one.contains("one SMT only, on") && one.contains("--at TIME"), "{one}");
+    assert!(one.contains("one SMT only, on") && one.contains("--since TIME"), "{one}");
     same.intervals[0].states.smt = Some("off".to_owned());
     same.intervals[1].states.smt = Some("forced".to_owned());
     let three = compared(&same, question(By::Smt)).unwrap_err();

@@ -14,7 +14,7 @@ Examples:
   threadwise observe --engine mariadb://watch@db/shop --state smt-off   a server elsewhere, in this state
   threadwise observe --engine postgres:///shop --output shop.threadwise --no-text --prometheus 9465
   threadwise compare observed.threadwise --by smt                   which statements changed with SMT
-  threadwise compare observed.threadwise --at 2026-11-29T12:00Z     which ones got slower since then
+  threadwise compare observed.threadwise --since yesterday          which ones got slower
 
 Reads the statistics of statements that the server keeps itself (PostgreSQL: pg_stat_statements; MariaDB
 and MySQL: performance_schema) by one query an interval, and writes nothing to it. Calls, time and rows of
