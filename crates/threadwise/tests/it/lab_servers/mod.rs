@@ -3,6 +3,7 @@
 pub mod command_tools;
 pub mod connections;
 pub mod firebird;
+pub mod observe;
 pub mod reload_input;
 pub mod servers;
 pub mod worklist;
