@@ -51,11 +51,11 @@ impl Statements {
             is_local: server.near(),
             remarks,
         };
-        expect_on(product, &mut connection, &facts.place)?;
+        expect_on(&mut connection, &facts.place)?;
         let lines = include_str!("sql/statements.sql").lines().filter(|line| !line.starts_with("--"));
         let counters = lines.collect::<Vec<_>>().join("\n").replace("{status}", product.status);
         let mut source = Self { connection, facts, counters };
-        let first = source.snapshot()?;
+        let first = source.snapshot().map_err(permit)?;
         if first.evictions.is_some_and(|lost| lost > 0) {
             source.facts.remarks.push(
                 "the server's table of digests is full, and further statements are not counted one by one: raise \
@@ -68,18 +68,9 @@ impl Statements {
 }
 
 /// Refuses a server that keeps no statistics.
-fn expect_on(
-    product: &'static Product,
-    connection: &mut MariadbConnection,
-    place: &str,
-) -> Result<(), EngineError> {
+fn expect_on(connection: &mut MariadbConnection, place: &str) -> Result<(), EngineError> {
     let missing = |why: &str| EngineError::Missing(format!("{place} keeps no statistics of statements: {why}"));
-    let rows = connection.rows("ask whether it keeps statistics of statements", IS_ON, &[]).map_err(|error| {
-        product.failed(
-            "read statistics of statements",
-            format!("{error}; GRANT SELECT ON performance_schema.* TO this user"),
-        )
-    })?;
+    let rows = connection.rows("ask whether it keeps statistics of statements", IS_ON, &[]).map_err(permit)?;
     let words: Vec<String> = rows.into_iter().flatten().map(text).collect();
     match words.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["0", ..] => Err(missing(
@@ -90,6 +81,18 @@ fn expect_on(
              'statements_digest'",
         )),
         _ => Ok(()),
+    }
+}
+
+/// An error of a first read, with the right that it needs.
+fn permit(error: EngineError) -> EngineError {
+    match error {
+        EngineError::Failed { engine, action, why } if why.contains("denied") => EngineError::Failed {
+            engine,
+            action,
+            why: format!("{why}: GRANT SELECT ON performance_schema.* TO it"),
+        },
+        other => other,
     }
 }
 

@@ -155,7 +155,7 @@ fn in_units(
             return Ok((Design::Units(name), units));
         }
     }
-    Err("it is too short to compare: it needs 30 minutes in one of the states, or 8 changes of state".to_owned())
+    Err("it is too short to compare: it needs 30 minutes on one side, or 8 changes of state".to_owned())
 }
 
 /// An episode cut into units of time, counted from its start, or from the moment in both directions.

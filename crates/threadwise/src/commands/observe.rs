@@ -34,12 +34,13 @@ pub fn observe(args: &ObserveArgs) -> Result<(), AppError> {
         false => None,
     };
     let (first, unknown) = looker.look(host.as_ref()).map_err(|error| AppError::engine(&error))?;
+    let mut notes = notes(args, &looker, host.as_ref());
+    notes.extend(chosen.remarks.iter().filter(|_| host.is_some()).cloned());
+    notes.extend(unknown);
+    let mut sink = Sink::open(args, &notes)?;
     let about = about(args, &looker);
     let (store, before) = ObservedStore::create_or_continue(&args.output, &about).map_err(AppError::input)?;
-    let mut notes = notes(args, &looker, host.as_ref(), before);
-    notes.extend(chosen.remarks.iter().cloned().filter(|_| host.is_some()));
-    notes.extend(unknown);
-    let sink = Sink::open(args, &notes)?;
+    sink.remark(&where_to(args, before));
     let names = store.statements().map_err(AppError::failed)?;
     let names = names.into_iter().map(|text| (text.key.clone(), text)).collect();
     let mut observer = Observer { args, looker, host, chosen, store, sink, names, before: first, trouble: None };
@@ -63,9 +64,8 @@ fn about(args: &ObserveArgs, looker: &Looker) -> About {
 }
 
 /// What is shown once.
-fn notes(args: &ObserveArgs, looker: &Looker, host: Option<&LocalHost>, before: u64) -> Vec<String> {
+fn notes(args: &ObserveArgs, looker: &Looker, host: Option<&LocalHost>) -> Vec<String> {
     let facts = looker.facts();
-    let file = args.output.display();
     let mut notes = vec![format!(
         "{} {} at {}, every {}; Ctrl-C ends it",
         looker.engine(),
@@ -73,10 +73,6 @@ fn notes(args: &ObserveArgs, looker: &Looker, host: Option<&LocalHost>, before: 
         facts.place,
         numbers::seconds(args.interval)
     )];
-    notes.push(match before {
-        0 => format!("intervals go into {file}, which others may not read"),
-        count => format!("{file} is continued: it has {}", numbers::counted(count as usize, "interval")),
-    });
     notes.extend(facts.remarks.iter().cloned());
     match host {
         None => notes.push(match (&args.state, &args.state_file) {
@@ -92,6 +88,15 @@ fn notes(args: &ObserveArgs, looker: &Looker, host: Option<&LocalHost>, before: 
     }
     notes.push("neighbours are not watched: `threadwise watch` does that".to_owned());
     notes
+}
+
+/// The file, and what it has.
+fn where_to(args: &ObserveArgs, before: u64) -> String {
+    let file = args.output.display();
+    match before {
+        0 => format!("intervals go into {file}, which its owner alone may read"),
+        count => format!("{file} is continued: it has {}", numbers::counted(count as usize, "interval")),
+    }
 }
 
 /// Everything that is open.

@@ -32,6 +32,7 @@ mod lab_servers;
 mod left;
 mod locks;
 mod next_steps;
+mod observe;
 mod outputs;
 mod pin_server;
 mod probe;

@@ -46,10 +46,10 @@ studies are too few to show it; the message says how many more would, and --unde
 it 0. With fewer than three studies per side, or those of different machines, it is 2 and nothing
 is written.
 
-A file of `threadwise observe` is compared by a state of its intervals, or before and after a moment:
-the ratio of time a call of each statement, over intervals of like load and hour, with the change of
-state as the unit if states took turns (nine episodes or more), otherwise the day. With one change
-only the answer says that it is confounded. docs/how-to/slower-statements.md
+A file of `threadwise observe` is compared by a state of its intervals, or before and after a
+moment: the ratio of time a call of each statement, over intervals of like load and hour. The unit
+is the change of state if states took turns (nine episodes or more), otherwise the day. With one
+change only, the answer says that it is confounded (docs/how-to/slower-statements.md).
 
 --card prints one line of JSON a study: processor, engine, size of the data, gain from second
 threads. It names no machine, file or person. Nothing is sent anywhere.")]

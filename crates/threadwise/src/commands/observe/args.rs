@@ -9,18 +9,19 @@ use std::path::PathBuf;
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  threadwise observe --engine postgres://watch@localhost/shop       a line a minute, until Ctrl-C
-  threadwise observe --engine postgres://watch@localhost/shop --live    top statements, headroom, SMT state
-  threadwise observe --engine mariadb://watch@db/shop --state smt-off   a server elsewhere, in this state
-  threadwise observe --engine postgres:///shop --output shop.threadwise --no-text --prometheus 9465
-  threadwise compare observed.threadwise --by smt                   which statements changed with SMT
-  threadwise compare observed.threadwise --since yesterday          which ones got slower
+  threadwise observe --engine postgres://watch@localhost/shop    a line a minute, until Ctrl-C
+  threadwise observe --engine postgres:///shop --live            top statements, headroom, SMT
+  threadwise observe --engine mariadb://watch@db/shop --state smt-off     a server elsewhere
+  threadwise observe --engine postgres:///shop --no-text --prometheus 9465
+  threadwise compare observed.threadwise --by smt                which statements changed?
+  threadwise compare observed.threadwise --since yesterday       which ones got slower?
 
-Reads the statistics of statements that the server keeps itself (PostgreSQL: pg_stat_statements; MariaDB
-and MySQL: performance_schema) by one query an interval, and writes nothing to it. Calls, time and rows of
-each statement go into a file with the state of the machine beside them; literals are never stored. An
-existing file of the same server is continued. The login needs pg_read_all_stats (PostgreSQL) or SELECT on
-performance_schema. File, metrics and cost: docs/OBSERVE.md")]
+Reads the statistics of statements that the server keeps itself (PostgreSQL: pg_stat_statements,
+MariaDB and MySQL: performance_schema) by one query an interval, and writes nothing to it. Calls,
+time and rows of each statement go into a file, with the state of the machine beside them. Literals
+are never stored. An existing file of the same server is continued. The login needs
+pg_read_all_stats (PostgreSQL) or SELECT on performance_schema.
+File, metrics and cost: docs/OBSERVE.md")]
 pub struct ObserveArgs {
     /// Address of the server: postgres://USER@HOST/DATABASE, mariadb://…, mysql://…
     #[arg(long, value_name = "URL")]
