@@ -229,9 +229,7 @@ fn estimates(series: &[Series]) -> Vec<Option<MeanEstimate>> {
     let one = |((series, longer), mean): ((&Series, &Vec<f64>), Option<MeanEstimate>)| match series {
         Series::Blocks(blocks) => mean.filter(|_| blocks.len() >= MIN_TRIPLES),
         Series::Sides([before, after]) => {
-            let rho = correlation::of_one(longer, common);
-            let mean = pooled(after, before, correlation::inflation(longer, rho));
-            mean.filter(|_| longer.len() >= 3)
+            pooled(after, before, correlation::of_one(longer, common)).filter(|_| longer.len() >= 3)
         }
     };
     series.iter().zip(&all).zip(of_blocks).map(one).collect()

@@ -9,10 +9,10 @@ use threadwise_document::screen::{Trust, TrustLevel};
 use threadwise_document::{Block, Cell, Column, Document, Finding, Prose, Says, Section, Table, prose};
 
 /// Most statements that a sentence names.
-const MAX_NAMED: usize = 3;
+const MAX_NAMED: usize = 2;
 /// Letters of a statement's text in a sentence, and in a table.
-const LETTERS: usize = 40;
-const LETTERS_OF_TABLE: usize = 60;
+const LETTERS: usize = 28;
+const LETTERS_OF_TABLE: usize = 48;
 
 /// The report.
 pub fn document(found: &Comparison<'_>, source: &str, program_version: &str) -> Document {
@@ -55,6 +55,11 @@ fn side(found: &Comparison<'_>, side: usize) -> String {
     format!("{} {value}", found.by).trim_start().to_owned()
 }
 
+/// `with SMT on`, `since then`.
+fn in_second(found: &Comparison<'_>) -> String {
+    if found.by.is_empty() { "since then".to_owned() } else { format!("with {}", side(found, 1)) }
+}
+
 fn changes(found: &Comparison<'_>) -> String {
     match found.by {
         "" => "before and after a moment".to_owned(),
@@ -71,7 +76,7 @@ fn answer(found: &Comparison<'_>) -> Vec<Finding> {
     }
     let (slower, faster) = (found.those(Ratio::is_higher), found.those(Ratio::is_lower));
     let (same, open) = (found.those(Ratio::is_same), found.undecided());
-    let second = &side(found, 1);
+    let second = &in_second(found);
     let mut lines = Vec::new();
     if slower.is_empty() && faster.is_empty() {
         lines.push(line(prose!("No change is shown in any of {}.", all), &[]));
@@ -89,8 +94,8 @@ fn answer(found: &Comparison<'_>) -> Vec<Finding> {
         lines.push(line(prose!("{} of {} did not change by more than {}.", same.len(), all, margin), &same));
     }
     if !open.is_empty() {
-        let what = "more changes of state decide it";
-        lines.push(line(prose!("{} of {} are undecided: {}.", open.len(), all, what), &open));
+        let what = if found.unit == "change of state" { "changes of state" } else { "days" };
+        lines.push(line(prose!("{} of {} are undecided: more {} decide it.", open.len(), all, what), &open));
     }
     lines
 }
@@ -161,7 +166,7 @@ fn table(found: &Comparison<'_>) -> Table {
         changed.into_iter().chain(others),
         &[
             (Column::text("statement"), &|one| {
-                Cell::named(&format!("#{} {}", one.number, words(one, LETTERS)), &words(one, LETTERS_OF_TABLE))
+                Cell::text(format!("#{} {}", one.number, words(one, LETTERS_OF_TABLE)))
             }),
             (Column::figure("calls").drop_at(2), &|one| calls(one)),
             (Column::figure("time share").drop_at(1), &|one| Cell::value(one.time_share, "share")),

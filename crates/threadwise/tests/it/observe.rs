@@ -51,7 +51,7 @@ fn every_form_of_the_answer_has_what_changed() {
     let lab = Lab::new();
     write(&lab, 24);
     let screen = lab.ok(&["compare", "o.threadwise", "--by", "smt"]).stdout;
-    for words in ["SMT on over SMT off", "1 of 4 statements is slower SMT on", "#1", "TRUST", "--all"] {
+    for words in ["SMT on over SMT off", "1 of 4 statements is slower with SMT on", "#1", "TRUST", "--all"] {
         assert!(screen.contains(words), "{words}\n{screen}");
     }
     assert!(!screen.contains('\u{1b}'), "{screen}");

@@ -45,8 +45,8 @@ fn the_words_name_what_changed_and_what_did_not() {
     let history = history(TURNS, quiet, &[1.5, 0.5], 7);
     let found = compared(&history, question(By::Smt)).unwrap();
     let text = verdict(&found);
-    assert!(text.contains("1 of 30 statements is slower SMT on: #1 1.5"), "{text}");
-    assert!(text.contains("is faster SMT on: #2 0.50x") && text.contains("SELECT 1 FROM t"), "{text}");
+    assert!(text.contains("1 of 30 statements is slower with SMT on: #1 1.5"), "{text}");
+    assert!(text.contains("is faster with SMT on: #2 0.50x") && text.contains("SELECT 1 FROM t"), "{text}");
     assert!(text.contains("did not change by more than 5%"), "{text}");
     assert!(!text.contains("confounded"), "{text}");
     assert_eq!(trust(&found).level, TrustLevel::Good);
