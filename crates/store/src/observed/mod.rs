@@ -166,8 +166,8 @@ impl ObservedStore {
         self.ids.contains_key(key)
     }
 
-    /// Stores an interval, completely and durably when this returns, with what is known of statements that are new in
-    /// it.
+    /// Stores an interval, completely and durably when this returns, with what is now known of statements that are new in
+    /// it, or that it has without a description.
     ///
     /// # Errors
     /// No space, a reader that does not end, or a value that the file cannot hold. Then nothing of the interval is
@@ -178,6 +178,7 @@ impl ObservedStore {
         let mut transact = || {
             let transaction = connection.transaction()?;
             let new = write::interval(&transaction, number, interval, texts, ids)?;
+            write::describe(&transaction, texts, ids)?;
             transaction.commit()?;
             Ok(new)
         };
@@ -186,6 +187,22 @@ impl ObservedStore {
         self.ids.extend(new);
         self.intervals = number;
         Ok(())
+    }
+
+    /// Stores what is now known of statements that it has, durably.
+    ///
+    /// # Errors
+    /// As [`ObservedStore::append`].
+    pub fn describe(&mut self, texts: &[StatementText]) -> Result<(), StoreError> {
+        self.refill();
+        let (connection, ids) = (&mut self.connection, &self.ids);
+        let mut transact = || {
+            let transaction = connection.transaction()?;
+            write::describe(&transaction, texts, ids)?;
+            Ok(transaction.commit()?)
+        };
+        let done = if self.writer.is_some() { transact() } else { Err(Fault::ReadOnly) };
+        done.map_err(|fault: Fault| fault.on(&self.path, "write"))
     }
 
     /// Statements in the order of their ids, the first with id 0.

@@ -20,7 +20,8 @@ CREATE TABLE statements (
   is_ours   INTEGER NOT NULL CHECK (is_ours IN (0, 1)) -- by which the statistics were read
 ) STRICT;
 
--- What was executed between two looks. Rows are only ever added.
+-- What was executed between two looks. Rows are only ever added; those of statements are completed when their texts
+-- have been asked for.
 
 CREATE TABLE intervals (
   id            INTEGER PRIMARY KEY,

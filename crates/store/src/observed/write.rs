@@ -95,17 +95,26 @@ fn row(connection: &Connection, number: u64, interval: &Interval) -> Result<(), 
 
 fn statement(connection: &Connection, id: u64, key: &str, known: Option<&StatementText>) -> Result<(), Fault> {
     value::fits(key.len(), 2 * NAME_BYTES, "the key of a statement")?;
-    let mut insert = connection.prepare_cached(
-        "INSERT INTO statements (id, key, database, user_name, text, is_ours) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+    let mut insert = connection.prepare_cached("INSERT INTO statements (id, key, is_ours) VALUES (?1, ?2, 0)")?;
+    insert.execute(params![id, key])?;
+    known.map_or(Ok(()), |known| description(connection, id, known))
+}
+
+/// Writes what is known of statements that are there already.
+pub(super) fn describe(
+    connection: &Connection,
+    texts: &[StatementText],
+    ids: &HashMap<String, u64>,
+) -> Result<(), Fault> {
+    let known = texts.iter().filter_map(|text| Some((ids.get(&text.key)?, text)));
+    known.map(|(id, text)| description(connection, *id, text)).collect()
+}
+
+fn description(connection: &Connection, id: u64, known: &StatementText) -> Result<(), Fault> {
+    let mut update = connection.prepare_cached(
+        "UPDATE statements SET database = ?2, user_name = ?3, text = ?4, is_ours = ?5 WHERE id = ?1",
     )?;
     let cut = |text: &Option<String>| text.as_deref().map(|text| value::message(text).to_owned());
-    insert.execute(params![
-        id,
-        key,
-        known.and_then(|known| cut(&known.database)),
-        known.and_then(|known| cut(&known.user)),
-        known.and_then(|known| cut(&known.text)),
-        known.is_some_and(|known| known.is_ours),
-    ])?;
+    update.execute(params![id, cut(&known.database), cut(&known.user), cut(&known.text), known.is_ours])?;
     Ok(())
 }

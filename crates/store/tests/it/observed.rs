@@ -96,7 +96,9 @@ fn what_is_stored_is_read_and_continued() {
     assert_eq!(counts(&ObservedStore::open(&path).unwrap()), [(0, 0, 3), (0, 1, 3)]);
     let (mut store, before) = ObservedStore::create_or_continue(&path, &about()).unwrap();
     assert!(before == 2 && store.knows("b") && !store.knows("c"));
-    store.append(&interval(3, &["c", "b"]), &[text("c")]).unwrap();
+    store.append(&interval(3, &["c", "b"]), &[]).unwrap();
+    store.append(&gap(4), &[text("c"), text("unknown")]).unwrap();
+    store.describe(&[text("c")]).unwrap();
     drop(store);
     let reader = ObservedStore::open(&path).unwrap();
     assert_eq!(reader.about(), &about());

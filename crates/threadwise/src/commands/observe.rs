@@ -14,7 +14,7 @@ use args::ObserveArgs;
 use host::LocalHost;
 use looker::Looker;
 use sink::{LocalWindow, Shown, Sink};
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 use threadwise_document::numbers;
@@ -23,6 +23,9 @@ use threadwise_store::{About, ObservedStore};
 
 /// Polling interval of the stop flag and keys: a process that waits should rarely wake up.
 const PATIENCE: Duration = Duration::from_millis(500);
+
+/// Texts of new statements are asked for at most once in so many intervals: the server reads all texts for that.
+const TEXTS_EVERY: u32 = 10;
 
 /// Looks until it is stopped. Everything is checked before the file is made.
 pub fn observe(args: &ObserveArgs) -> Result<(), AppError> {
@@ -42,8 +45,22 @@ pub fn observe(args: &ObserveArgs) -> Result<(), AppError> {
     let (store, before) = ObservedStore::create_or_continue(&args.output, &about).map_err(AppError::input)?;
     sink.remark(&where_to(args, before));
     let names = store.statements().map_err(AppError::failed)?;
+    let is_unknown = |text: &&StatementText| text.database.is_none() && text.text.is_none();
+    let unknown = names.iter().filter(is_unknown).map(|text| text.key.clone()).collect();
     let names = names.into_iter().map(|text| (text.key.clone(), text)).collect();
-    let mut observer = Observer { args, looker, host, chosen, store, sink, names, before: first, trouble: None };
+    let mut observer = Observer {
+        args,
+        looker,
+        host,
+        chosen,
+        store,
+        sink,
+        names,
+        unknown,
+        wait: 0,
+        before: first,
+        trouble: None,
+    };
     observer.run(&stop)
 }
 
@@ -108,6 +125,10 @@ struct Observer<'a> {
     store: ObservedStore,
     sink: Sink,
     names: HashMap<String, StatementText>,
+    /// Statements whose texts have not been asked for.
+    unknown: BTreeSet<String>,
+    /// Intervals until that may be done again.
+    wait: u32,
     /// The last look that was answered.
     before: Look,
     /// Why the last one was not, if so.
@@ -131,7 +152,7 @@ impl Observer<'_> {
                 intervals += 1;
             }
         }
-        Ok(())
+        self.finish()
     }
 
     /// Looks and stores what lies between this look and the last one; `None` if the server did not answer.
@@ -145,13 +166,8 @@ impl Observer<'_> {
         interval.host = window.and_then(host::host);
         let keys = interval.counts.iter().map(|count| &count.statement);
         let new: Vec<String> = keys.filter(|key| !self.store.knows(key)).cloned().collect();
-        let texts = match new.is_empty() {
-            true => Vec::new(),
-            false => match self.looker.texts(&new, !self.args.no_text) {
-                Ok(texts) => texts,
-                Err(error) => return self.miss(error.to_string()),
-            },
-        };
+        self.unknown.extend(new);
+        let texts = self.texts();
         self.store.append(&interval, &texts).map_err(AppError::failed)?;
         self.names.extend(texts.into_iter().map(|text| (text.key.clone(), text)));
         self.before = after;
@@ -162,6 +178,37 @@ impl Observer<'_> {
             self.sink.remark(&format!("the state is unknown: {why}"));
         }
         Ok(Some(interval))
+    }
+
+    /// What new statements are, if it is time to ask. One that the server has dropped is not asked for again.
+    fn texts(&mut self) -> Vec<StatementText> {
+        self.wait = self.wait.saturating_sub(1);
+        if self.wait > 0 || self.unknown.is_empty() {
+            return Vec::new();
+        }
+        self.wait = TEXTS_EVERY;
+        self.ask()
+    }
+
+    fn ask(&mut self) -> Vec<StatementText> {
+        let keys: Vec<String> = self.unknown.iter().cloned().collect();
+        match self.looker.texts(&keys, !self.args.no_text) {
+            Ok(texts) => {
+                self.unknown.clear();
+                texts
+            }
+            // The next look finds out whether the server answers.
+            Err(error) => {
+                self.sink.remark(&format!("texts of new statements are not known yet: {error}"));
+                Vec::new()
+            }
+        }
+    }
+
+    /// Asks at the end for what has not been asked.
+    fn finish(&mut self) -> Result<(), AppError> {
+        let texts = if self.unknown.is_empty() { Vec::new() } else { self.ask() };
+        self.store.describe(&texts).map_err(AppError::failed)
     }
 
     /// Says once why the server does not answer.

@@ -125,7 +125,7 @@ impl Looker {
     pub fn texts(&mut self, keys: &[String], wants_text: bool) -> Result<Vec<StatementText>, EngineError> {
         let found = self.source().and_then(|source| source.texts(keys, wants_text));
         if found.is_err() {
-            self.lose();
+            self.source = None;
         }
         found
     }
