@@ -31,9 +31,9 @@ mod transaction;
 use std::path::Path;
 use threadwise_engine::connections::Limit;
 use threadwise_engine::servers::{self, Home, Process, StudyServer, TreatmentServer, identity};
-use threadwise_engine::statements::StatementSource;
 use threadwise_engine::{
     Address, Engine, EngineError, Keeper, KnownBy, LoadRequest, Loaded, Point, Running, StartRequest,
+    StatementSource,
 };
 use threadwise_engine_sql::{self as sql, Connection, Driver, Started, Treatment, Work};
 use threadwise_process::room::server_memory_bytes;

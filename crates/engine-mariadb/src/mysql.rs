@@ -1,10 +1,10 @@
 //! The engine `mysql`: a MySQL server of the user, from 8.0 on. What differs from MariaDB is `product::MYSQL`.
 
 use threadwise_engine::connections::Limit;
-use threadwise_engine::statements::StatementSource;
 use threadwise_engine::workloads::options::refuse;
 use threadwise_engine::{
     Address, Engine, EngineError, Keeper, KnownBy, LoadRequest, Loaded, Point, Running, StartRequest,
+    StatementSource,
 };
 use threadwise_study::engine::Properties;
 use threadwise_study::{Options, Workload};

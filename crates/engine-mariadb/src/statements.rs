@@ -6,8 +6,8 @@
 //! none is evicted.
 
 use std::collections::HashSet;
-use threadwise_engine::EngineError;
-use threadwise_engine::statements::{SourceFacts, StatementSource, without_literals};
+use threadwise_engine::statements::{SourceFacts, without_literals};
+use threadwise_engine::{EngineError, StatementSource};
 use threadwise_engine_sql::{Connection, Driver, Value};
 use threadwise_observed::{Snapshot, StatementCount, StatementText};
 
@@ -69,8 +69,10 @@ impl Statements {
 
 /// Refuses a server that keeps no statistics.
 fn expect_on(connection: &mut MariadbConnection, place: &str) -> Result<(), EngineError> {
-    let missing = |why: &str| EngineError::Missing(format!("{place} keeps no statistics of statements: {why}"));
-    let rows = connection.rows("ask whether it keeps statistics of statements", IS_ON, &[]).map_err(permit)?;
+    let missing =
+        |why: &str| EngineError::Missing(format!("{place} keeps no statistics of statements: {why}"));
+    let rows =
+        connection.rows("ask whether it keeps statistics of statements", IS_ON, &[]).map_err(permit)?;
     let words: Vec<String> = rows.into_iter().flatten().map(text).collect();
     match words.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["0", ..] => Err(missing(
@@ -130,7 +132,8 @@ impl StatementSource for Statements {
         for row in &rows {
             let [schema, digest, one, two, three, since] = row.as_slice() else { continue };
             if matches!(digest, Value::Null) {
-                let started = number(two).zip(number(one)).map(|(now_s, uptime_s)| now_s as f64 - uptime_s as f64);
+                let started =
+                    number(two).zip(number(one)).map(|(now_s, uptime_s)| now_s as f64 - uptime_s as f64);
                 snapshot.started_unix_s = started;
                 snapshot.evictions = number(three);
                 continue;

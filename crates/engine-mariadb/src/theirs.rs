@@ -3,8 +3,9 @@
 
 use threadwise_engine::connections::Limit;
 use threadwise_engine::servers;
-use threadwise_engine::statements::StatementSource;
-use threadwise_engine::{EngineError, Keeper, LoadRequest, Loaded, Point, Running, StartRequest};
+use threadwise_engine::{
+    EngineError, Keeper, LoadRequest, Loaded, Point, Running, StartRequest, StatementSource,
+};
 use threadwise_engine_sql::{self as sql, Connection, Driver, KeptSchema, Started, Treatment, Work};
 use threadwise_study::{Note, Workload};
 

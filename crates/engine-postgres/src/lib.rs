@@ -29,11 +29,10 @@ mod workload;
 use std::path::Path;
 use threadwise_engine::connections::Limit;
 use threadwise_engine::servers::{self, Home, StudyServer, TreatmentServer};
-use threadwise_engine::statements::StatementSource;
 use threadwise_engine::workloads::transaction::needs_users_data;
 use threadwise_engine::{
     Address, DURABLE_COMMITS, Engine, EngineError, Keeper, KnownBy, LoadRequest, Loaded, Point, Running,
-    StartRequest,
+    StartRequest, StatementSource,
 };
 use threadwise_engine_sql::{Connection, Driver, KeptSchema, limits, make_schema};
 use threadwise_process::room::server_memory_bytes;

@@ -8,8 +8,8 @@ use postgres::types::Oid;
 use postgres::{Client, Row, Statement};
 use std::collections::HashSet;
 use std::time::{SystemTime, UNIX_EPOCH};
-use threadwise_engine::statements::{SourceFacts, StatementSource, without_literals};
-use threadwise_engine::EngineError;
+use threadwise_engine::statements::{SourceFacts, without_literals};
+use threadwise_engine::{EngineError, StatementSource};
 use threadwise_observed::{Snapshot, StatementCount, StatementText};
 
 use crate::Server;
@@ -54,8 +54,12 @@ impl Columns {
             false => "(SELECT NULL::timestamptz AS stats_reset, NULL::bigint AS dealloc)".to_owned(),
         };
         let lines: Vec<&str> = sql.lines().filter(|line| !line.starts_with("--")).collect();
-        let places =
-            [("{time}", self.time), ("{toplevel}", self.toplevel), ("{since}", self.since), ("{info}", &info)];
+        let places = [
+            ("{time}", self.time),
+            ("{toplevel}", self.toplevel),
+            ("{since}", self.since),
+            ("{info}", &info),
+        ];
         let filled = places.iter().fold(lines.join("\n"), |text, (place, value)| text.replace(place, value));
         filled.replace("{schema}", schema)
     }
@@ -106,7 +110,8 @@ impl Statements {
         let rows = self.client.query(&self.counters, &[])?;
         let mut snapshot = Snapshot::default();
         if let Some(row) = rows.first() {
-            let seconds = |moment: SystemTime| moment.duration_since(UNIX_EPOCH).map(|since| since.as_secs_f64());
+            let seconds =
+                |moment: SystemTime| moment.duration_since(UNIX_EPOCH).map(|since| since.as_secs_f64());
             snapshot.started_unix_s = seconds(row.get(0)).ok();
             snapshot.reset = row.get::<_, Option<SystemTime>>(1).map(moment);
             snapshot.evictions = row.get::<_, Option<i64>>(2).map(i64::unsigned_abs);

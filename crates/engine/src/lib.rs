@@ -21,9 +21,10 @@ use connections::Limit;
 pub use known_by::{Address, KnownBy};
 pub use point::{DELAYED_DURABILITY, DURABLE_COMMITS, Point, Trial};
 use server_cpus::ServerCpus;
-use statements::StatementSource;
+use statements::SourceFacts;
 use std::path::PathBuf;
 use threadwise_machine::CpuSet;
+use threadwise_observed::{Snapshot, StatementText};
 use threadwise_study::engine::Properties;
 use threadwise_study::{Counters, Note, Options, SessionSlice, Workload};
 
@@ -320,6 +321,25 @@ impl std::fmt::Debug for dyn Engine {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(self.name())
     }
+}
+
+/// An open connection to a server that keeps statistics of statements.
+pub trait StatementSource: Send {
+    /// What is known of the server.
+    fn facts(&self) -> &SourceFacts;
+
+    /// The counters now, by one query.
+    ///
+    /// # Errors
+    /// The server does not answer, or no longer permits it.
+    fn snapshot(&mut self) -> Result<Snapshot, EngineError>;
+
+    /// What statements are, without literals; without texts if they are not wanted. Statements that the server has
+    /// dropped are left out.
+    ///
+    /// # Errors
+    /// As [`StatementSource::snapshot`].
+    fn texts(&mut self, keys: &[String], wants_text: bool) -> Result<Vec<StatementText>, EngineError>;
 }
 
 /// A resource that lives as long as the study.

@@ -89,11 +89,21 @@ pub fn exposition(totals: &Totals, names: &HashMap<String, StatementText>) -> St
         ("up", "Whether the server answered the last look.", "gauge", one(f64::from(totals.is_answering))),
         ("state", "The present state; always 1.", "gauge", vec![(state, 1.0)]),
         ("intervals_total", "Intervals since the start.", "counter", one(totals.intervals as f64)),
-        ("gaps_total", "Intervals without counts since the start.", "counter", Gap::ALL.iter().map(gap).collect()),
+        (
+            "gaps_total",
+            "Intervals without counts since the start.",
+            "counter",
+            Gap::ALL.iter().map(gap).collect(),
+        ),
         ("evicted_total", "Statements that the server dropped.", "counter", one(totals.evicted as f64)),
         ("restarted_total", "Counters that ran backwards.", "counter", one(totals.restarted as f64)),
         ("calls_total", "Executions of all statements.", "counter", one(totals.all.calls as f64)),
-        ("time_seconds_total", "Execution time of all statements.", "counter", one(seconds(totals.all.time_ns))),
+        (
+            "time_seconds_total",
+            "Execution time of all statements.",
+            "counter",
+            one(seconds(totals.all.time_ns)),
+        ),
     ];
     for (name, help, kind, values) in metrics {
         metric(&mut text, &format!("observe_{name}"), help, kind, &values);
@@ -109,7 +119,8 @@ fn of_statements(text: &mut String, totals: &Totals, names: &HashMap<String, Sta
     all.truncate(MOST_SERIES);
     let labels = |key: &str| {
         let known = names.get(key);
-        let name = |value: Option<&Option<String>>| escaped(value.and_then(Option::as_deref).unwrap_or_default());
+        let name =
+            |value: Option<&Option<String>>| escaped(value.and_then(Option::as_deref).unwrap_or_default());
         format!(
             "{{statement=\"{}\",database=\"{}\",user=\"{}\"}}",
             escaped(key),

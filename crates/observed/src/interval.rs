@@ -41,14 +41,8 @@ pub enum Gap {
 
 impl Gap {
     /// All of them.
-    pub const ALL: [Self; 6] = [
-        Self::Restart,
-        Self::Reset,
-        Self::ClockStep,
-        Self::Suspended,
-        Self::Unreachable,
-        Self::StateChange,
-    ];
+    pub const ALL: [Self; 6] =
+        [Self::Restart, Self::Reset, Self::ClockStep, Self::Suspended, Self::Unreachable, Self::StateChange];
 
     /// Its word in files and in JSON.
     pub fn word(self) -> &'static str {

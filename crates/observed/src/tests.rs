@@ -34,7 +34,12 @@ fn counters_that_belong_together_are_subtracted() {
     let before = look(0, vec![statement("a", 10, 1000), statement("b", 5, 50), statement("idle", 1, 1)]);
     let after = look(
         60,
-        vec![statement("a", 13, 1300), statement("b", 6, 9050), statement("idle", 1, 1), statement("new", 2, 20)],
+        vec![
+            statement("a", 13, 1300),
+            statement("b", 6, 9050),
+            statement("idle", 1, 1),
+            statement("new", 2, 20),
+        ],
     );
     let interval = difference(&before, &after, 10);
     assert_eq!((interval.gap, interval.length_ns, interval.lost), (None, 60_000_000_000, Lost::default()));
@@ -43,7 +48,10 @@ fn counters_that_belong_together_are_subtracted() {
     assert_eq!((interval.calls(), interval.time_ns()), (6, 9320));
     // The same beyond the first.
     let cut = difference(&before, &after, 1);
-    assert_eq!((names(&cut), &cut.rest), (vec!["b"], &Count { statement: 2, calls: 5, time_ns: 320, rows: 5 }));
+    assert_eq!(
+        (names(&cut), &cut.rest),
+        (vec!["b"], &Count { statement: 2, calls: 5, time_ns: 320, rows: 5 })
+    );
     assert_eq!(cut.calls(), 6);
 }
 

@@ -201,7 +201,8 @@ pub(crate) fn check_marks(
     path: &Path,
     kind: &FileKind,
 ) -> Result<(), StoreError> {
-    let is = |other: &FileKind| application_id == other.application_id && application_id != kind.application_id;
+    let is =
+        |other: &FileKind| application_id == other.application_id && application_id != kind.application_id;
     let problem = match version {
         _ if is(&OBSERVED) => Problem::Observed,
         _ if is(&STUDY) => Problem::Study,

@@ -102,13 +102,7 @@ pub(crate) fn probe(path: &Path, kind: &FileKind) -> Result<(PathBuf, u64), Stor
 }
 
 /// Judges the first 100 bytes of a file of `len` bytes.
-fn check(
-    header: &[u8],
-    len: u64,
-    has_journal: bool,
-    path: &Path,
-    kind: &FileKind,
-) -> Result<(), StoreError> {
+fn check(header: &[u8], len: u64, has_journal: bool, path: &Path, kind: &FileKind) -> Result<(), StoreError> {
     if header.is_empty() {
         return Err(Problem::Empty.of(path));
     }

@@ -72,7 +72,9 @@ pub fn observe_interval(text: &str) -> Result<f64, String> {
     let seconds = seconds(text)?;
     match (1.0..=3600.0).contains(&seconds) {
         true => Ok(seconds),
-        false => Err(format!("'{text}' is out of range: looks at a server's statistics must be 1s to 1h apart")),
+        false => {
+            Err(format!("'{text}' is out of range: looks at a server's statistics must be 1s to 1h apart"))
+        }
     }
 }
 

@@ -126,8 +126,11 @@ pub fn compare<'a>(
     intervals: &[Interval<u32>],
     calls: &[u64],
 ) -> Comparison<'a> {
-    let rule =
-        Rule { margin: plan.question.margin, alpha: plan.question.alpha, direction: Direction::LowerIsBetter };
+    let rule = Rule {
+        margin: plan.question.margin,
+        alpha: plan.question.alpha,
+        direction: Direction::LowerIsBetter,
+    };
     let mut left_out = LeftOut::default();
     let chosen = chosen(plan, sums, statements, &mut left_out);
     let series: Vec<Series> = chosen.iter().map(|(id, _)| sums.statements[id].series(plan)).collect();
@@ -277,7 +280,8 @@ impl Facts {
             facts.intervals[side] += 1;
             seconds[side] += interval.length_ns as f64 / 1e9;
             counts[side] += calls[at] as f64;
-            used[side].extend(interval.host.map(|host| f64::midpoint(host.used_low_share, host.used_high_share)));
+            used[side]
+                .extend(interval.host.map(|host| f64::midpoint(host.used_low_share, host.used_high_share)));
         }
         facts.calls_per_s = [0, 1].map(|side| counts[side] / seconds[side].max(1e-9));
         facts.used_share = used.map(|all| threadwise_statistics::mean(all.into_iter()));

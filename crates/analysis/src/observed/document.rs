@@ -2,8 +2,8 @@
 
 use super::compared::{Compared, Comparison, Confounded};
 use super::plan::utc;
-use crate::{FindingKind, Ratio};
 use crate::words::{finding, first, more};
+use crate::{FindingKind, Ratio};
 use threadwise_document::numbers::{self, counted};
 use threadwise_document::screen::{Trust, TrustLevel};
 use threadwise_document::{Block, Cell, Column, Document, Finding, Prose, Says, Section, Table, prose};
@@ -63,7 +63,9 @@ fn in_second(found: &Comparison<'_>) -> String {
 fn changes(found: &Comparison<'_>) -> String {
     match found.by {
         "" => "before and after a moment".to_owned(),
-        _ => counted(found.changes as usize, "change of state").replace("change of states", "changes of state"),
+        _ => {
+            counted(found.changes as usize, "change of state").replace("change of states", "changes of state")
+        }
     }
 }
 
@@ -106,9 +108,8 @@ fn line(text: Prose, rests_on: &[&Compared<'_>]) -> Finding {
 
 /// Statements with the interval that decides.
 fn named(those: &[&Compared<'_>]) -> Prose {
-    let one = |one: &&Compared<'_>| {
-        prose!("#{} {} ({})", one.number, &one.ratio.decisive(), words(one, LETTERS))
-    };
+    let one =
+        |one: &&Compared<'_>| prose!("#{} {} ({})", one.number, &one.ratio.decisive(), words(one, LETTERS));
     Prose::list(first(those.iter().map(one), MAX_NAMED, more))
 }
 

@@ -2,9 +2,9 @@
 
 use super::episodes::{By, Episode, episodes, values};
 use super::strata::{Strata, overlap_of_hours};
+use std::time::{Duration, UNIX_EPOCH};
 use threadwise_document::numbers;
 use threadwise_observed::Interval;
-use std::time::{Duration, UNIX_EPOCH};
 
 /// Fewest triples of episodes; with fewer, days are compared.
 pub(super) const MIN_TRIPLES: usize = 3;
@@ -124,7 +124,9 @@ fn sides(question: &Question, intervals: &[Interval<u32>]) -> Result<[String; 2]
         // The second is compared with the first: on with off.
         (By::Smt, [(one, _), (other, _)]) if one == "on" => Ok([other.clone(), one.clone()]),
         (_, [(one, _), (other, _)]) => Ok([one.clone(), other.clone()]),
-        (_, []) => Err(format!("its {} is unknown in all intervals: name it with observe --state NAME", by.words())),
+        (_, []) => {
+            Err(format!("its {} is unknown in all intervals: name it with observe --state NAME", by.words()))
+        }
         (_, [_]) => Err(format!(
             "it has one {} only, {}: nothing to compare it with; --since TIME compares before and after a moment",
             by.words().trim_end_matches(':'),

@@ -24,9 +24,17 @@ pub(super) struct Strata {
 
 impl Strata {
     /// For intervals with these calls, in these episodes.
-    pub(super) fn of(intervals: &[Interval<u32>], calls: &[u64], episodes: &[Episode], is_by_day: bool) -> Self {
-        let mut loads: Vec<f64> =
-            episodes.iter().flat_map(|one| &one.intervals).map(|at| load(&intervals[*at], calls[*at])).collect();
+    pub(super) fn of(
+        intervals: &[Interval<u32>],
+        calls: &[u64],
+        episodes: &[Episode],
+        is_by_day: bool,
+    ) -> Self {
+        let mut loads: Vec<f64> = episodes
+            .iter()
+            .flat_map(|one| &one.intervals)
+            .map(|at| load(&intervals[*at], calls[*at]))
+            .collect();
         loads.sort_by(f64::total_cmp);
         let spread = quantile(&loads, 0.05).zip(quantile(&loads, 0.95));
         let mut lengths: Vec<u64> = episodes.iter().map(|episode| episode.length_ns(intervals)).collect();

@@ -95,9 +95,8 @@ impl OfStatement {
     /// Units of both sides, each against the mean of the first side's other units in the same strata: one that is alone
     /// in a stratum says nothing of how units scatter.
     fn sides(&self, plan: &Plan) -> [Vec<f64>; 2] {
-        let of_side = |side: usize| {
-            self.units.iter().filter(move |(unit, _)| plan.units[**unit as usize].side == side)
-        };
+        let of_side =
+            |side: usize| self.units.iter().filter(move |(unit, _)| plan.units[**unit as usize].side == side);
         let mut reference: BTreeMap<u32, (f64, f64)> = BTreeMap::new();
         for (stratum, sum) in of_side(0).flat_map(|(_, strata)| strata) {
             if let Some(log) = sum.log() {

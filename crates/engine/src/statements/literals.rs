@@ -85,7 +85,10 @@ mod tests {
     #[test]
     fn literals_go_and_names_and_parameters_stay() {
         for (text, wanted) in [
-            ("SELECT * FROM \"T 1\" WHERE a = $1 AND b < $12", "SELECT * FROM \"T 1\" WHERE a = $1 AND b < $12"),
+            (
+                "SELECT * FROM \"T 1\" WHERE a = $1 AND b < $12",
+                "SELECT * FROM \"T 1\" WHERE a = $1 AND b < $12",
+            ),
             ("CREATE USER ada PASSWORD 'secret'", "CREATE USER ada PASSWORD ?"),
             ("SELECT E'it\\'s', $x$secret$x$, 'a''b', 1.5e3, 0x1F", "SELECT ?, ?, ?, ?.?, ?"),
             ("SELECT t1.c2\n  -- secret\n /* secret /* 2 */ */ FROM t1", "SELECT t1.c2 FROM t1"),

@@ -17,7 +17,11 @@ pub fn observed_comparison(found: &Comparison<'_>) -> String {
     pretty(merged(json!(found), json!({"answer": document(found, "", "").verdict})))
 }
 
-fn form<'a>(interval: &'a Interval, utc: &'a str, names: &'a HashMap<String, StatementText>) -> impl Serialize {
+fn form<'a>(
+    interval: &'a Interval,
+    utc: &'a str,
+    names: &'a HashMap<String, StatementText>,
+) -> impl Serialize {
     let states = &interval.states;
     let host = interval.host.map(|host| {
         json!({

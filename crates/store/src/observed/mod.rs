@@ -3,8 +3,11 @@
 //! It is written for months and read meanwhile: SQLite locks it for each transaction only, and a lock of the whole file
 //! (flock(2)), which SQLite does not use, keeps a second writer away. docs/OBSERVE.md describes the tables.
 
+mod about;
 mod read;
 mod write;
+
+pub use about::About;
 
 use crate::connection::{self, Allowance, OBSERVED};
 use crate::error::{Fault, Problem, StoreError, from_io};
@@ -14,29 +17,6 @@ use std::collections::HashMap;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use threadwise_observed::{Count, Interval, StatementText};
-
-/// Whose statements a file has, and how they were observed.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct About {
-    /// Version of threadwise that made the file.
-    pub program: String,
-    /// Name of the engine.
-    pub engine: String,
-    /// Version of the server when the file was made.
-    pub engine_version: String,
-    /// The server.
-    pub server: String,
-    /// Words for the observing machine.
-    pub host: String,
-    /// Most statements of an interval that are kept by name.
-    pub most: u64,
-    /// Whether texts are kept.
-    pub has_texts: bool,
-    /// Time between looks, in nanoseconds.
-    pub interval_ns: u64,
-    /// When the file was made, in UTC, ISO 8601.
-    pub created_utc: String,
-}
 
 /// An open file of observed statements.
 #[derive(Debug)]
@@ -234,7 +214,8 @@ impl ObservedStore {
         take: impl FnMut(usize, &Count<u32>),
     ) -> Result<(), StoreError> {
         self.refill();
-        read::counts(&self.connection, intervals, statements, take).map_err(|fault| fault.on(&self.path, "read"))
+        read::counts(&self.connection, intervals, statements, take)
+            .map_err(|fault| fault.on(&self.path, "read"))
     }
 
     fn refill(&self) {

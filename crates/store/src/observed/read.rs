@@ -1,6 +1,6 @@
 //! Reading of the file of observed statements. Every value is held to its bounds.
 
-use super::About;
+use super::about::About;
 use crate::error::Fault;
 use crate::value::{BYTES_MAX, Fields, MOMENT_MAX, NAME_BYTES, TEXT_BYTES, all, first};
 use rusqlite::Connection;
@@ -81,7 +81,12 @@ pub(super) fn intervals(connection: &Connection) -> Result<Vec<Interval<u32>>, F
             },
             host: host(fields)?,
             counts: Vec::new(),
-            rest: Count { statement: number(15)?, calls: number(16)?, time_ns: number(17)?, rows: number(18)? },
+            rest: Count {
+                statement: number(15)?,
+                calls: number(16)?,
+                time_ns: number(17)?,
+                rows: number(18)?,
+            },
             lost: Lost { evicted: number(19)?, restarted: number(20)? },
         })
     })

@@ -1,6 +1,6 @@
 //! Writing of the file of observed statements.
 
-use super::About;
+use super::about::About;
 use crate::error::Fault;
 use crate::value::{self, NAME_BYTES, TEXT_BYTES};
 use rusqlite::{Connection, params};
@@ -93,9 +93,15 @@ fn row(connection: &Connection, number: u64, interval: &Interval) -> Result<(), 
     Ok(())
 }
 
-fn statement(connection: &Connection, id: u64, key: &str, known: Option<&StatementText>) -> Result<(), Fault> {
+fn statement(
+    connection: &Connection,
+    id: u64,
+    key: &str,
+    known: Option<&StatementText>,
+) -> Result<(), Fault> {
     value::fits(key.len(), 2 * NAME_BYTES, "the key of a statement")?;
-    let mut insert = connection.prepare_cached("INSERT INTO statements (id, key, is_ours) VALUES (?1, ?2, 0)")?;
+    let mut insert =
+        connection.prepare_cached("INSERT INTO statements (id, key, is_ours) VALUES (?1, ?2, 0)")?;
     insert.execute(params![id, key])?;
     known.map_or(Ok(()), |known| description(connection, id, known))
 }

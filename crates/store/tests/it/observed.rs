@@ -153,7 +153,10 @@ fn impossible_values_and_foreign_tables_are_refused() {
         ("PRAGMA ignore_check_constraints=ON; UPDATE counts SET calls = 0", "counts.calls is 0"),
         ("UPDATE intervals SET gap = 'x'", "intervals.gap is 'x'"),
         ("PRAGMA foreign_keys=OFF; UPDATE counts SET statement = 7", "counts.statement is 7"),
-        ("PRAGMA foreign_keys=OFF; UPDATE intervals SET id = 5; UPDATE counts SET interval = 5", "instead of 1"),
+        (
+            "PRAGMA foreign_keys=OFF; UPDATE intervals SET id = 5; UPDATE counts SET interval = 5",
+            "instead of 1",
+        ),
         ("DELETE FROM meta WHERE key = 'server'", "meta lacks server"),
         ("UPDATE meta SET value = 'x' WHERE key = 'most'", "meta.most is not a number"),
         ("CREATE VIEW v AS SELECT 1", "is unknown"),

@@ -26,10 +26,7 @@ fn write(lab: &Lab, episodes: i64) {
             end_unix_ms: start_unix_ms + 3_600_000,
             length_ns: 3_600_000_000_000,
             gap: (hour == 3).then_some(Gap::Restart),
-            states: States {
-                smt: Some(if is_on { "on" } else { "off" }.to_owned()),
-                ..States::default()
-            },
+            states: States { smt: Some(if is_on { "on" } else { "off" }.to_owned()), ..States::default() },
             counts: if hour == 3 { Vec::new() } else { (0..4).map(count).collect() },
             ..Interval::default()
         };
@@ -105,12 +102,21 @@ fn bad_input_is_refused_before_anything_is_made() {
         (vec!["compare", "o.threadwise", "--by", "clock"], 2, "unknown in all intervals"),
         (vec!["compare", "o.threadwise", "--since", "noon"], 2, "not a moment"),
         (vec!["compare", "o.threadwise", "--since", "2020-01-01"], 2, "one side of the moment"),
-        (vec!["compare", "o.threadwise", "--by", "smt", "--between", "on", "away"], 2, "no interval in SMT away"),
+        (
+            vec!["compare", "o.threadwise", "--by", "smt", "--between", "on", "away"],
+            2,
+            "no interval in SMT away",
+        ),
         (vec!["compare", "o.threadwise", "--between", "on", "off"], 2, "--by"),
         (vec!["report", "o.threadwise"], 2, "threadwise compare o.threadwise --by smt"),
     ] {
         let said = lab.run(&args);
-        assert!(said.code == Some(code) && said.stderr.contains(words), "{args:?} {:?}\n{}", said.code, said.stderr);
+        assert!(
+            said.code == Some(code) && said.stderr.contains(words),
+            "{args:?} {:?}\n{}",
+            said.code,
+            said.stderr
+        );
         assert_eq!(said.stderr.trim().lines().count(), 1, "{args:?}\n{}", said.stderr);
         assert!(!said.stderr.contains("secret"), "{}", said.stderr);
     }

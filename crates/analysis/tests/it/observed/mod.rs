@@ -68,7 +68,10 @@ fn one_change_is_confounded_and_yesterday_is_one() {
         assert!(found.matched_hours);
         assert_eq!(found.confounded, [Confounded::OneChange]);
         let text = verdict(&found);
-        assert!(text.contains("One change of state only: confounded with all else that changed that day"), "{text}");
+        assert!(
+            text.contains("One change of state only: confounded with all else that changed that day"),
+            "{text}"
+        );
         assert_eq!(trust(&found).level, TrustLevel::Fair);
     }
 }
@@ -126,7 +129,8 @@ fn what_is_not_there_is_not_compared() {
     made.intervals[6].counts.push(Count { statement: 29, calls: 1, time_ns: 1, rows: 0 });
     let found = compared(&made, question(By::Smt)).unwrap();
     assert_eq!((found.statements.len(), found.left_out.one_state, found.gaps["restart"]), (28, 1, 1));
-    let most = compared(&made, threadwise_analysis::observed::Question { most: 3, ..question(By::Smt) }).unwrap();
+    let most =
+        compared(&made, threadwise_analysis::observed::Question { most: 3, ..question(By::Smt) }).unwrap();
     assert_eq!((most.statements.len(), most.left_out.beyond), (3, 25));
 }
 

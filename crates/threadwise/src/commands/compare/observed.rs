@@ -19,7 +19,8 @@ const ALPHA: f64 = 0.05;
 pub fn observed(args: &CompareArgs) -> Result<(), AppError> {
     let [file] = args.files.as_slice() else {
         return Err(AppError::Input(
-            "--by and --since compare one file of `threadwise observe`: threadwise compare FILE --by smt".to_owned(),
+            "--by and --since compare one file of `threadwise observe`: threadwise compare FILE --by smt"
+                .to_owned(),
         ));
     };
     let store = ObservedStore::open(file).map_err(AppError::input)?;
@@ -28,14 +29,14 @@ pub fn observed(args: &CompareArgs) -> Result<(), AppError> {
     let question = question(args, &intervals)?;
     let calls = calls(&store, &intervals, statements.len())?;
     let source = file.display().to_string();
-    let plan = plan(question, &intervals, &calls).map_err(|why| AppError::Input(format!("{source}: {why}")))?;
+    let plan =
+        plan(question, &intervals, &calls).map_err(|why| AppError::Input(format!("{source}: {why}")))?;
     let mut sums = Sums::default();
     let add = |at, count: &_| sums.add(&plan, at, count);
     store.counts(intervals.len(), statements.len(), add).map_err(AppError::input)?;
     let found = compare(&plan, &sums, &statements, &intervals, &calls);
     let document = document(&found, &source, env!("CARGO_PKG_VERSION"));
-    let document =
-        screen::with_screen(document, trust(&found), Prose::command(screen::again("--html FILE")));
+    let document = screen::with_screen(document, trust(&found), Prose::command(screen::again("--html FILE")));
     let text = match args.json {
         true => format!("{}\n", json::observed_comparison(&found)),
         false => screen::shown(&document, args.all),
@@ -46,7 +47,11 @@ pub fn observed(args: &CompareArgs) -> Result<(), AppError> {
 }
 
 /// Calls of the whole server in each interval.
-fn calls(store: &ObservedStore, intervals: &[Interval<u32>], statements: usize) -> Result<Vec<u64>, AppError> {
+fn calls(
+    store: &ObservedStore,
+    intervals: &[Interval<u32>],
+    statements: usize,
+) -> Result<Vec<u64>, AppError> {
     let mut calls: Vec<u64> = intervals.iter().map(Interval::calls).collect();
     let add = |at: usize, count: &threadwise_observed::Count<u32>| {
         calls[at] = calls[at].saturating_add(count.calls);

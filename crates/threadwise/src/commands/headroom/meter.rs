@@ -252,7 +252,14 @@ pub fn recorded(args: &HeadroomArgs, smt_yield: SmtYield) -> Result<(Topology, V
         let times = cpu_times(&times, args.interval);
         let cores = core_times(&layout, &times, &[], args.interval);
         let rows = rows(&layout, &cores, args.interval, &smt_yield, 1.0);
-        Ok(Window { end: None, length_s: args.interval, rows, clock_ratio: None, busy_mhz: None, online_now: None })
+        Ok(Window {
+            end: None,
+            length_s: args.interval,
+            rows,
+            clock_ratio: None,
+            busy_mhz: None,
+            online_now: None,
+        })
     };
     let pairs = texts.windows(2).zip(args.recorded.windows(2));
     let windows = pairs.map(window).collect::<Result<Vec<Window>, AppError>>()?;

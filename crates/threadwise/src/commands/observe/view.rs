@@ -38,7 +38,8 @@ fn load(interval: &Interval) -> String {
 }
 
 fn headroom(host: &Host) -> String {
-    let [low, high] = [host.used_high_share, host.used_low_share].map(|used| numbers::percent((1.0 - used).max(0.0)));
+    let [low, high] =
+        [host.used_high_share, host.used_low_share].map(|used| numbers::percent((1.0 - used).max(0.0)));
     let span = if low == high { high } else { format!("{} to {high}", low.trim_end_matches('%')) };
     let stolen = match numbers::percent(host.stolen_share) {
         share if host.stolen_share >= 0.01 => format!("  stolen {share}"),
@@ -121,8 +122,17 @@ mod tests {
         Interval {
             length_ns: 10_000_000_000,
             counts: vec![count("a", 100, 3_000_000_000), count("b", 900, 1_000_000_000)],
-            states: States { smt: Some("on".to_owned()), state: Some("blue".to_owned()), ..States::default() },
-            host: Some(Host { busy_share: 0.5, used_low_share: 0.6, used_high_share: 0.7, ..Host::default() }),
+            states: States {
+                smt: Some("on".to_owned()),
+                state: Some("blue".to_owned()),
+                ..States::default()
+            },
+            host: Some(Host {
+                busy_share: 0.5,
+                used_low_share: 0.6,
+                used_high_share: 0.7,
+                ..Host::default()
+            }),
             lost: Lost { evicted: 2, restarted: 0 },
             ..Interval::default()
         }
@@ -143,7 +153,8 @@ mod tests {
 
     #[test]
     fn a_screen_fits_its_terminal_and_has_no_control_characters_of_others() {
-        let text = StatementText { text: Some("SELECT\n \u{1b}[2J 1".to_owned()), ..StatementText::default() };
+        let text =
+            StatementText { text: Some("SELECT\n \u{1b}[2J 1".to_owned()), ..StatementText::default() };
         let names = HashMap::from([("a".to_owned(), text)]);
         for (columns, lines) in [(80, 24), (20, 5), (1, 1)] {
             let size = Size { columns, lines, unicode: true };

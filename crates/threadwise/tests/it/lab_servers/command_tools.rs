@@ -47,7 +47,11 @@ impl<'a> Cluster<'a> {
         for folder in [lab.path(), &lab.tmp()] {
             std::fs::set_permissions(folder, std::fs::Permissions::from_mode(0o711)).unwrap();
         }
-        std::fs::write(lab.path().join("server.sh"), SERVER.replace("@BIN@", bin.to_str().unwrap()).replace("@MORE@", more)).unwrap();
+        std::fs::write(
+            lab.path().join("server.sh"),
+            SERVER.replace("@BIN@", bin.to_str().unwrap()).replace("@MORE@", more),
+        )
+        .unwrap();
         std::fs::create_dir(lab.path().join("said")).unwrap();
         let cluster = Self { lab, bin };
         cluster.server(&["make", &cluster.folder()]);

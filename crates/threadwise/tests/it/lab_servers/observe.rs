@@ -9,7 +9,8 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-const STATISTICS: &str = "-c shared_preload_libraries=pg_stat_statements -c pg_stat_statements.track_utility=on";
+const STATISTICS: &str =
+    "-c shared_preload_libraries=pg_stat_statements -c pg_stat_statements.track_utility=on";
 
 /// Statements by number that take this factor of time in the state `green`.
 const FACTORS: [(usize, f64); 5] = [(3, 1.5), (8, 2.0), (15, 1.4), (22, 0.6), (29, 1.7)];
@@ -99,7 +100,8 @@ fn five_of_thirty_statements_are_found_with_their_factors() {
         let mut load = Command::new(bin.join("pgbench"));
         load.args(["-h", &folder, "-U", "bench", "-n", "-T", "4", "-R", "12", "-f"]);
         let file = lab.path().join(format!("{state}.sql"));
-        let done = load.arg(file).arg("postgres").stdout(Stdio::null()).stderr(Stdio::null()).status().unwrap();
+        let done =
+            load.arg(file).arg("postgres").stdout(Stdio::null()).stderr(Stdio::null()).status().unwrap();
         assert!(done.success());
     }
     stop(&mut child);
@@ -136,7 +138,17 @@ fn what_is_missing_and_what_happens_is_said_and_nothing_is_lost() {
     let folder = cluster.folder();
     let sql = |user: &str, sql: &str| assert_eq!(psql(&bin, &folder, user, sql).code, Some(0), "{sql}");
     let observe = |user: &str| {
-        lab.run(&["observe", "--engine", &url(&folder, user), "--interval", "1s", "--count", "1", "-o", "x.threadwise"])
+        lab.run(&[
+            "observe",
+            "--engine",
+            &url(&folder, user),
+            "--interval",
+            "1s",
+            "--count",
+            "1",
+            "-o",
+            "x.threadwise",
+        ])
     };
     let refused = observe("bench");
     assert_eq!(refused.code, Some(3), "{}", refused.stderr);
@@ -176,7 +188,11 @@ fn what_is_missing_and_what_happens_is_said_and_nothing_is_lost() {
     let said = lab.run(&["compare", "o.threadwise", "--by", "state"]);
     assert!(said.code == Some(2) && said.stderr.contains("--state NAME"), "{}", said.stderr);
     let twice = lab.run(&["observe", "--engine", &url(&folder, "bench"), "-o", "o.threadwise"]);
-    assert!(twice.code == Some(2) && twice.stderr.contains("another `threadwise observe`"), "{}", twice.stderr);
+    assert!(
+        twice.code == Some(2) && twice.stderr.contains("another `threadwise observe`"),
+        "{}",
+        twice.stderr
+    );
     // A kill keeps what is finished.
     child.kill().unwrap();
     child.wait().unwrap();
