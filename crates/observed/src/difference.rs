@@ -81,61 +81,69 @@ fn gap(before: &Look, after: &Look) -> Option<Gap> {
 /// Whether no statement is there any more as it was, which a server without a moment of its last reset shows in this
 /// way only.
 fn is_all_backwards(before: &Snapshot, after: &Snapshot) -> bool {
-    let known = by_key(&after.statements);
-    let counted = by_key(&before.statements);
-    let goes_on = |(key, one): (&&str, &Sum)| known.get(key).is_some_and(|other| other.calls >= one.calls);
+    let (counted, known) = (generations(&before.statements), generations(&after.statements));
+    let goes_on =
+        |(one, sum): (&Generation<'_>, &Sum)| known.get(one).is_some_and(|other| other.calls >= sum.calls);
     !counted.is_empty() && !counted.iter().any(goes_on)
 }
 
-/// Counters of a key, which may be there several times.
-#[derive(Debug, Clone, Default, PartialEq)]
-struct Sum<'a> {
+/// A statement since a moment: what was dropped and counted again is another generation, as is another plan of it where
+/// a server counts by plan.
+type Generation<'a> = (&'a str, Option<&'a str>);
+
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+struct Sum {
     calls: u64,
     time_ns: u64,
     rows: u64,
-    since: Option<&'a str>,
 }
 
-fn by_key(statements: &[StatementCount]) -> HashMap<&str, Sum<'_>> {
-    let mut sums: HashMap<&str, Sum<'_>> = HashMap::with_capacity(statements.len());
-    for statement in statements {
-        let sum = sums.entry(&statement.key).or_default();
-        sum.calls = sum.calls.saturating_add(statement.calls);
-        sum.time_ns = sum.time_ns.saturating_add(statement.time_ns);
-        sum.rows = sum.rows.saturating_add(statement.rows);
-        sum.since = sum.since.max(statement.since.as_deref());
+impl Sum {
+    fn add(&mut self, other: Self) {
+        self.calls = self.calls.saturating_add(other.calls);
+        self.time_ns = self.time_ns.saturating_add(other.time_ns);
+        self.rows = self.rows.saturating_add(other.rows);
+    }
+
+    /// This less an earlier one; `None` if a counter ran backwards.
+    fn less(self, before: Self) -> Option<Self> {
+        Some(Self {
+            calls: self.calls.checked_sub(before.calls)?,
+            time_ns: self.time_ns.checked_sub(before.time_ns)?,
+            rows: self.rows.checked_sub(before.rows)?,
+        })
+    }
+}
+
+fn generations(statements: &[StatementCount]) -> HashMap<Generation<'_>, Sum> {
+    let mut sums: HashMap<Generation<'_>, Sum> = HashMap::with_capacity(statements.len());
+    for StatementCount { key, calls, time_ns, rows, since } in statements {
+        let sum = sums.entry((key, since.as_deref())).or_default();
+        sum.add(Sum { calls: *calls, time_ns: *time_ns, rows: *rows });
     }
     sums
 }
 
 fn counts(before: &Snapshot, after: &Snapshot) -> (Vec<Count>, Lost) {
-    let (counted, now) = (by_key(&before.statements), by_key(&after.statements));
+    let (counted, now) = (generations(&before.statements), generations(&after.statements));
     let mut lost = Lost::default();
-    let mut found = Vec::new();
-    for (key, after) in &now {
-        let base = match counted.get(key) {
-            // Counted since the last look: the whole counter belongs to this interval.
-            None => Sum::default(),
-            Some(before) if before.since != after.since => {
-                lost.restarted += 1;
-                continue;
-            }
-            Some(before) => before.clone(),
-        };
-        let less = |after: u64, before: u64| after.checked_sub(before);
-        let difference = less(after.calls, base.calls)
-            .zip(less(after.time_ns, base.time_ns))
-            .zip(less(after.rows, base.rows));
-        match difference {
+    let mut found: HashMap<&str, Sum> = HashMap::new();
+    for (generation, after) in &now {
+        // A generation that is new was counted since the last look: all of it belongs to this interval.
+        let base = counted.get(generation).copied().unwrap_or_default();
+        match after.less(base) {
+            Some(difference) => found.entry(generation.0).or_default().add(difference),
             None => lost.restarted += 1,
-            Some(((0, _), _)) => {}
-            Some(((calls, time_ns), rows)) => {
-                found.push(Count { statement: (*key).to_owned(), calls, time_ns, rows });
-            }
         }
     }
-    lost.evicted = counted.keys().filter(|key| !now.contains_key(*key)).count() as u64;
-    (found, lost)
+    lost.evicted = counted.keys().filter(|generation| !now.contains_key(*generation)).count() as u64;
+    let count = |(key, sum): (&str, Sum)| Count {
+        statement: key.to_owned(),
+        calls: sum.calls,
+        time_ns: sum.time_ns,
+        rows: sum.rows,
+    };
+    (found.into_iter().filter(|(_, sum)| sum.calls > 0).map(count).collect(), lost)
 }
 
 /// Sorts counts by time, and sums those beyond the first; the sum's statement is their number.

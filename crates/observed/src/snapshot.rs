@@ -12,8 +12,8 @@ pub struct StatementCount {
     pub time_ns: u64,
     /// Rows returned or changed.
     pub rows: u64,
-    /// The moment since which the server counts it, in the server's own form, if it says so. It changes when the
-    /// statement is evicted and comes back, or is reset alone.
+    /// The moment since which the server counts it, in the server's own form, if it says so, with its plan if the server
+    /// counts by plan. It changes when the statement is evicted and comes back, or is reset alone.
     pub since: Option<String>,
 }
 
@@ -28,7 +28,7 @@ pub struct Snapshot {
     pub evictions: Option<u64>,
     /// Statements whose key this login may not see.
     pub hidden: u64,
-    /// The statements, in no order. A key may be there twice, which [`crate::difference`] adds up.
+    /// The statements, in no order. A key may be there several times, by plan, which [`crate::difference`] adds up.
     pub statements: Vec<StatementCount>,
 }
 

@@ -82,8 +82,23 @@ fn lost_statements_have_no_number() {
         ],
     );
     let interval = difference(&before, &after, 10);
-    assert_eq!(names(&interval), ["stays"]);
-    assert_eq!((interval.gap, interval.lost), (None, Lost { evicted: 1, restarted: 3 }));
+    // What was counted again from 0 since the last look is known.
+    assert_eq!(names(&interval), ["again", "stays"]);
+    assert_eq!(interval.counts[0].calls, 7);
+    assert_eq!((interval.gap, interval.lost), (None, Lost { evicted: 2, restarted: 2 }));
+}
+
+#[test]
+fn plans_of_a_statement_are_added_up_and_one_that_is_dropped_takes_nothing_away() {
+    let plan = |calls, time_ns, plan: &str| StatementCount {
+        since: Some(plan.to_owned()),
+        ..statement("a", calls, time_ns)
+    };
+    let before = look(0, vec![plan(100, 1000, "p1"), plan(10, 200, "p2")]);
+    let after = look(1, vec![plan(12, 240, "p2"), plan(3, 90, "p3")]);
+    let interval = difference(&before, &after, 10);
+    assert_eq!(interval.counts, [Count { statement: "a".to_owned(), calls: 5, time_ns: 130, rows: 5 }]);
+    assert_eq!(interval.lost, Lost { evicted: 1, restarted: 0 });
 }
 
 #[test]

@@ -113,7 +113,7 @@ pub(super) fn describe(
     ids: &HashMap<String, u64>,
 ) -> Result<(), Fault> {
     let known = texts.iter().filter_map(|text| Some((ids.get(&text.key)?, text)));
-    known.map(|(id, text)| description(connection, *id, text)).collect()
+    known.into_iter().try_for_each(|(id, text)| description(connection, *id, text))
 }
 
 fn description(connection: &Connection, id: u64, known: &StatementText) -> Result<(), Fault> {
