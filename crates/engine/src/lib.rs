@@ -324,7 +324,7 @@ impl std::fmt::Debug for dyn Engine {
 }
 
 /// An open connection to a server that keeps statistics of statements.
-pub trait StatementSource: Send {
+pub trait StatementSource {
     /// What is known of the server.
     fn facts(&self) -> &SourceFacts;
 
