@@ -1,10 +1,12 @@
 //! `observe` and `compare` of its files, without a server: what is refused, and every form of the answer. Real servers:
 //! `lab_servers/observe.rs`.
 
-use crate::harness::Lab;
+use crate::harness::{Lab, Said, said};
 use serde_json::Value;
+use std::sync::atomic::{AtomicI64, Ordering};
 use threadwise_observed::{Count, Gap, Interval, StatementText, States};
 use threadwise_store::{About, ObservedStore};
+use threadwise_tds::{Column, Length, Message, Options, Reply, Request, Responder, Type, Value as Cell};
 
 /// A file of hours in two states by turns, in which the first of four statements takes half longer in the second state
 /// and the second one half as long; times scatter by 2%.
@@ -129,4 +131,126 @@ fn a_study_is_not_a_file_of_observed_statements() {
     lab.simulated("s.threadwise", &["--no-html", "--blocks=2"]);
     let said = lab.run(&["compare", "s.threadwise", "--by", "smt"]);
     assert!(said.code == Some(2) && said.stderr.contains("threadwise report"), "{}", said.stderr);
+}
+
+const PASSWORD: &str = "hush-Pass1";
+
+/// A scripted SQL Server with two statements whose calls grow from look to look; from the fifth look on (the first one checks rights) it has been
+/// started again. Without rights it refuses to show them.
+fn server(has_rights: bool) -> Responder {
+    let text = Type::NVarChar(Length::Limit(300));
+    let rows = move |columns: &[Type], rows: Vec<Vec<Cell>>| {
+        let columns = columns.iter().map(|kind| Column::new("c", *kind)).collect();
+        vec![Reply::Rows { columns, rows }]
+    };
+    let looks = AtomicI64::new(0);
+    let answer = move |sql: &str| match sql {
+        _ if sql.contains("@@VERSION") => {
+            let row = ["16.0.4135.4", "Microsoft SQL Server 2022", "shop"].map(Cell::text).to_vec();
+            rows(&[text; 3], vec![row])
+        }
+        _ if sql.starts_with("SET ") => Vec::new(),
+        _ if !has_rights => {
+            vec![Reply::Error(Message::new(300, "VIEW SERVER PERFORMANCE STATE permission was denied."))]
+        }
+        _ if sql.contains("sqlserver_start_time") => {
+            let look = looks.fetch_add(1, Ordering::SeqCst);
+            let start = Cell::Int(1_700_000_000 + if look < 4 { 0 } else { 500 });
+            let first = vec![Cell::Null, Cell::Null, start, Cell::Int(0), Cell::Int(0)];
+            let plan = |key: &str, calls: i64, us: i64| {
+                vec![
+                    Cell::text(key),
+                    Cell::text("p"),
+                    Cell::Int(calls),
+                    Cell::Int(calls * us),
+                    Cell::Int(calls),
+                ]
+            };
+            let all =
+                vec![first, plan("0xAA", 100 + look * 10, 200), plan("0xBB", 7, 5), plan("0xCC", look, 1)];
+            rows(&[text, text, Type::BigInt, Type::BigInt, Type::BigInt], all)
+        }
+        _ if sql.contains("dm_exec_sql_text") => {
+            let row = |key: &str, is_ours| vec![Cell::text(key), Cell::text("shop"), Cell::Int(is_ours)];
+            rows(&[text, text, Type::Int], vec![row("0xAA", 0), row("0xCC", 1)])
+        }
+        _ if sql.contains("query_store_query") => {
+            let words = "(@p int)SELECT a FROM t WHERE b = @p AND c = 'secret4711'";
+            rows(&[text; 3], vec![["0xAA", "shop", words].map(Cell::text).to_vec()])
+        }
+        _ => vec![Reply::Error(Message::new(102, "not in the script"))],
+    };
+    Responder::start(Options::default(), move |_, request| match request {
+        Request::Login(login) if login.password == PASSWORD => Vec::new(),
+        Request::Login(_) => vec![Reply::Error(Message::new(18456, "Login failed for user 'me'.").class(14))],
+        Request::Batch { sql } => answer(sql),
+        _ => Vec::new(),
+    })
+    .unwrap()
+}
+
+fn observe(lab: &Lab, server: &Responder, more: &[&str]) -> Said {
+    let address = format!("sqlserver://me@{}/shop", server.address());
+    let mut words = vec!["observe", "--engine", &address, "--engine-option", "tls=trust", "--interval", "1s"];
+    words.extend(["--output", "s.threadwise", "--state", "blue"]);
+    words.extend(more);
+    said(lab.command(&words).env("SQLCMDPASSWORD", PASSWORD).output().unwrap())
+}
+
+#[test]
+fn a_scripted_server_is_observed_with_its_restart_and_without_literals() {
+    let (lab, server) = (Lab::new(), server(true));
+    let seen = observe(&lab, &server, &["--count", "4", "--json"]);
+    assert_eq!(seen.code, Some(0), "{}", seen.stderr);
+    let lines: Vec<Value> = seen.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let gaps: Vec<Option<&str>> = lines.iter().map(|line| line["gap"].as_str()).collect();
+    assert_eq!(gaps, [None, None, Some("restart"), None]);
+    let first = &lines[0]["statements"][0];
+    assert_eq!((first["statement"].as_str(), first["calls"].as_u64()), (Some("0xAA"), Some(10)));
+    assert_eq!(first["time_ns"], 10 * 200_000);
+    assert_eq!(first["text"], "(@p int)SELECT a FROM t WHERE b = @p AND c = ?");
+    assert_eq!(
+        (&lines[0]["states"]["state"], lines[0]["statements"].as_array().unwrap().len()),
+        (&"blue".into(), 2)
+    );
+    // It goes on in the same file, with the texts that it knows.
+    let again = observe(&lab, &server, &["--count", "1"]);
+    assert!(again.code == Some(0) && again.stderr.contains("it has 4 intervals"), "{}", again.stderr);
+    assert!(again.stdout.contains("state blue"), "{}", again.stdout);
+    let bytes = std::fs::read(lab.path().join("s.threadwise")).unwrap();
+    let stored = String::from_utf8_lossy(&bytes);
+    assert!(stored.contains("AND c = ?") && !stored.contains("secret4711") && !stored.contains(PASSWORD));
+    let other = observe(&lab, &server, &["--count", "1", "--no-text"]);
+    assert!(other.code == Some(2) && other.stderr.contains("--no-text"), "{}", other.stderr);
+    assert_eq!((server.connections_open(), server.errors().len()), (0, 0), "{:?}", server.errors());
+    assert_eq!(lab.leftovers(), [] as [String; 0]);
+}
+
+#[test]
+fn a_login_without_rights_is_refused_with_the_right_that_it_needs() {
+    let (lab, server) = (Lab::new(), server(false));
+    let refused = observe(&lab, &server, &["--count", "1"]);
+    assert_eq!(refused.code, Some(1), "{}", refused.stderr);
+    assert!(refused.stderr.contains("GRANT VIEW SERVER STATE"), "{}", refused.stderr);
+    assert!(!refused.stderr.contains(PASSWORD));
+    assert_eq!(lab.files(), [] as [String; 0]);
+}
+
+#[test]
+fn metrics_are_written_for_a_collector_and_only_over_its_own_file() {
+    let (lab, server) = (Lab::new(), server(true));
+    let seen = observe(&lab, &server, &["--count", "1", "--textfile", "o.prom"]);
+    assert_eq!(seen.code, Some(0), "{}", seen.stderr);
+    let text = std::fs::read_to_string(lab.path().join("o.prom")).unwrap();
+    for line in [
+        "threadwise_observe_up 1",
+        "threadwise_observe_intervals_total 1",
+        "threadwise_statement_calls_total{statement=\"0xAA\",database=\"shop\",user=\"\"} 10",
+    ] {
+        assert!(text.lines().any(|found| found == line), "{line}\n{text}");
+    }
+    std::fs::write(lab.path().join("theirs.prom"), "x 1\n").unwrap();
+    let refused = observe(&lab, &server, &["--count", "1", "--textfile", "theirs.prom"]);
+    assert!(refused.code == Some(2) && refused.stderr.contains("threadwise observe"), "{}", refused.stderr);
+    assert_eq!(std::fs::read_to_string(lab.path().join("theirs.prom")).unwrap(), "x 1\n");
 }
