@@ -17,13 +17,14 @@ Examples:
   threadwise compare observed.threadwise --since yesterday       which ones got slower?
 
 Reads the statistics of statements that the server keeps itself (PostgreSQL: pg_stat_statements,
-MariaDB and MySQL: performance_schema) by one query an interval, and writes nothing to it. Calls,
-time and rows of each statement go into a file, with the state of the machine beside them. Literals
-are never stored. An existing file of the same server is continued. The login needs
-pg_read_all_stats (PostgreSQL) or SELECT on performance_schema.
+MariaDB and MySQL: performance_schema, SQL Server: sys.dm_exec_query_stats) by one query an
+interval, and writes nothing to it. Calls, time and rows of each statement go into a file, with the
+state of the machine beside them. Literals are never stored. An existing file of the same server is
+continued. The login needs pg_read_all_stats (PostgreSQL), SELECT on performance_schema, or VIEW
+SERVER STATE (SQL Server).
 File, metrics and cost: docs/OBSERVE.md")]
 pub struct ObserveArgs {
-    /// Address of the server: postgres://USER@HOST/DATABASE, mariadb://…, mysql://…
+    /// Address of the server: postgres://USER@HOST/DATABASE, mariadb://…, mysql://…, sqlserver://…
     #[arg(long, value_name = "URL")]
     pub engine: String,
     /// Engine option; may be repeated

@@ -163,7 +163,7 @@ fn chosen(args: &ObserveArgs) -> Result<(&'static dyn Engine, Options), AppError
 fn no_statistics(engine: &str) -> AppError {
     AppError::Refused(format!(
         "engine {engine} has no statistics of statements that observe reads: it reads those of PostgreSQL \
-         (pg_stat_statements), MariaDB and MySQL (performance_schema)"
+         (pg_stat_statements), MariaDB and MySQL (performance_schema) and SQL Server (sys.dm_exec_query_stats)"
     ))
 }
 

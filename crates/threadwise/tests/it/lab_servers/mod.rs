@@ -2,6 +2,7 @@
 
 pub mod command_tools;
 pub mod connections;
+pub mod cost;
 pub mod firebird;
 pub mod observe;
 pub mod reload_input;

@@ -5,11 +5,11 @@ use super::command_tools::{Cluster, postgres};
 use crate::harness::{Lab, Said, said};
 use serde_json::Value;
 use std::os::unix::fs::PermissionsExt;
-use std::path::PathBuf;
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-const STATISTICS: &str =
+pub const STATISTICS: &str =
     "-c shared_preload_libraries=pg_stat_statements -c pg_stat_statements.track_utility=on";
 
 /// Statements by number that take this factor of time in the state `green`.
@@ -21,13 +21,13 @@ const EPISODES: usize = 36;
 /// Rows of a statement: the work of a call grows with them.
 const ROWS: f64 = 4000.0;
 
-fn psql(bin: &PathBuf, folder: &str, user: &str, sql: &str) -> Said {
+pub fn psql(bin: &Path, folder: &str, user: &str, sql: &str) -> Said {
     let mut command = Command::new(bin.join("psql"));
     command.args(["-h", folder, "-U", user, "-qAtX", "-v", "ON_ERROR_STOP=1", "postgres", "-c", sql]);
     said(command.output().unwrap())
 }
 
-fn url(folder: &str, user: &str) -> String {
+pub fn url(folder: &str, user: &str) -> String {
     format!("postgres://{user}@{}/postgres", folder.replace('/', "%2F"))
 }
 
@@ -47,7 +47,7 @@ fn script(state: &str) -> String {
     [large].into_iter().chain((0..STATEMENTS).map(one)).collect()
 }
 
-fn lab() -> Lab {
+pub fn lab() -> Lab {
     let lab = Lab::new();
     for folder in [lab.path(), &lab.tmp()] {
         std::fs::set_permissions(folder, std::fs::Permissions::from_mode(0o711)).unwrap();
@@ -56,7 +56,7 @@ fn lab() -> Lab {
 }
 
 /// `observe` in the background.
-fn observing(lab: &Lab, url: &str, more: &[&str]) -> Child {
+pub fn observing(lab: &Lab, url: &str, more: &[&str]) -> Child {
     let mut args = vec!["observe", "--engine", url, "--interval", "1s", "-o", "o.threadwise", "--json"];
     args.extend(more);
     let mut command = lab.command(&args);
@@ -65,19 +65,19 @@ fn observing(lab: &Lab, url: &str, more: &[&str]) -> Child {
 }
 
 /// Ends it as Ctrl-C does.
-fn stop(child: &mut Child) {
+pub fn stop(child: &mut Child) {
     let pid = rustix::process::Pid::from_child(child);
     rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
     assert!(child.wait().unwrap().success());
 }
 
-fn lines(lab: &Lab) -> Vec<Value> {
+pub fn lines(lab: &Lab) -> Vec<Value> {
     let text = std::fs::read_to_string(lab.path().join("out")).unwrap();
     text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
 }
 
 /// Waits until a number of intervals have been printed; a bound, not a measurement.
-fn wait_for(lab: &Lab, intervals: usize) {
+pub fn wait_for(lab: &Lab, intervals: usize) {
     super::servers::wait_until("observe prints its intervals", || lines(lab).len() >= intervals);
 }
 
