@@ -209,7 +209,11 @@ fn chosen<'a>(
     for (id, sums) in &sums.statements {
         let Some(text) = statements.get(*id as usize).filter(|text| !text.is_ours) else { continue };
         match sums.sides.iter().all(|sum| sum.calls > 0) {
-            true => found.push((sums.sides.iter().map(|sum| sum.time_ns).sum(), *id, text)),
+            true => found.push((
+                sums.sides.iter().fold(0, |all, sum| u64::saturating_add(all, sum.time_ns)),
+                *id,
+                text,
+            )),
             false => left_out.one_state += 1,
         }
     }
@@ -270,7 +274,8 @@ impl Facts {
             if let Some(gap) = interval.gap {
                 *facts.gaps.entry(gap.word()).or_default() += 1;
             }
-            facts.lost += interval.lost.evicted + interval.lost.restarted;
+            let lost = interval.lost.evicted.saturating_add(interval.lost.restarted);
+            facts.lost = facts.lost.saturating_add(lost);
             let Some((unit, _)) = plan.places[at] else { continue };
             let side = plan.units[unit as usize].side;
             if facts.intervals == [0, 0] {

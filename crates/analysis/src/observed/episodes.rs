@@ -67,7 +67,8 @@ pub(super) fn values(by: By, intervals: &[Interval<u32>]) -> Vec<(String, u64)> 
         if !times.contains_key(&value) {
             order.push(value.clone());
         }
-        *times.entry(value).or_default() += interval.length_ns;
+        let time = times.entry(value).or_default();
+        *time = time.saturating_add(interval.length_ns);
     }
     order.into_iter().map(|value| (value.clone(), times.get(&value).copied().unwrap_or_default())).collect()
 }
@@ -89,6 +90,8 @@ pub(super) fn episodes(by: By, sides: &[String; 2], intervals: &[Interval<u32>])
 impl Episode {
     /// Its length in nanoseconds, of its intervals alone.
     pub fn length_ns(&self, intervals: &[Interval<u32>]) -> u64 {
-        self.intervals.iter().filter_map(|at| intervals.get(*at)).map(|interval| interval.length_ns).sum()
+        let lengths =
+            self.intervals.iter().filter_map(|at| intervals.get(*at)).map(|interval| interval.length_ns);
+        lengths.fold(0, u64::saturating_add)
     }
 }

@@ -138,7 +138,9 @@ fn sides(question: &Question, intervals: &[Interval<u32>]) -> Result<[String; 2]
 
 /// A moment in UTC (RFC 3339).
 pub(super) fn utc(unix_ms: i64) -> String {
-    let since = Duration::from_millis(unix_ms.unsigned_abs());
+    // A later year has five digits, which the form does not have.
+    const LAST_MS: u64 = 253_402_300_799_000;
+    let since = Duration::from_millis(u64::try_from(unix_ms).unwrap_or_default().min(LAST_MS));
     humantime::format_rfc3339_seconds(UNIX_EPOCH + since).to_string()
 }
 
