@@ -98,9 +98,9 @@ impl ObservedStore {
             Err(StoreError { problem: Problem::Interrupted, .. }) => {
                 let (real, bytes) = header::probe(path, &OBSERVED)?;
                 header::check_journal(&real)?;
-                let _locked = Self::locked(path)?;
+                let locked = Self::locked(path)?;
                 drop(connection::for_existing(path, &real, bytes, true, &OBSERVED)?);
-                drop(_locked);
+                drop(locked);
                 Self::opened(path)
             }
             other => other,

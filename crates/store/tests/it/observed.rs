@@ -181,3 +181,31 @@ fn impossible_values_and_foreign_tables_are_refused() {
         assert!(message.contains(words) && !message.contains('\n'), "{sql}: {message}");
     }
 }
+
+#[test]
+fn an_interval_that_was_being_stored_at_a_kill_is_undone() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = file(&folder);
+    let (mut store, _) = ObservedStore::create_or_continue(&path, &about()).unwrap();
+    store.append(&interval(1, &["a"]), &[]).unwrap();
+    drop(store);
+    // What a kill leaves: pages of a transaction in the file, and its journal beside it.
+    let killed = tempfile::tempdir().unwrap();
+    let copy = killed.path().join("o.threadwise");
+    let writer = rusqlite::Connection::open(&path).unwrap();
+    let spill = "PRAGMA cache_size = 2; BEGIN IMMEDIATE;
+        WITH RECURSIVE n (i) AS (SELECT 2 UNION ALL SELECT i + 1 FROM n WHERE i < 20000)
+        INSERT INTO statements (id, key, is_ours) SELECT i, 'key' || i, 0 FROM n";
+    writer.execute_batch(spill).unwrap();
+    std::fs::copy(&path, &copy).unwrap();
+    std::fs::copy(folder.path().join("o.threadwise-journal"), killed.path().join("o.threadwise-journal"))
+        .unwrap();
+    writer.execute_batch("ROLLBACK").unwrap();
+    assert!(copy.metadata().unwrap().len() > path.metadata().unwrap().len());
+    let reader = ObservedStore::open(&copy).unwrap();
+    assert_eq!((reader.statements().unwrap().len(), counts(&reader)), (1, vec![(0, 0, 3)]));
+    drop(reader);
+    let (mut store, before) = ObservedStore::create_or_continue(&copy, &about()).unwrap();
+    assert_eq!(before, 1);
+    store.append(&interval(2, &["b"]), &[]).unwrap();
+}

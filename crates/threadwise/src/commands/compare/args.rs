@@ -96,17 +96,17 @@ pub struct CompareArgs {
         help_heading = "Before and after"
     )]
     pub undecided: UndecidedArg,
-    /// State by which statements in production are compared, in one file of `threadwise observe`
+    /// Compare statements of one file of `observe` by this state
     ///
     /// The two values that the file has, the second over the first; for smt on over off.
     #[arg(long, value_enum, value_name = "STATE", conflicts_with_all = ["before", "after", "card", "since"], help_heading = "Statements in production")]
     pub by: Option<ByArg>,
-    /// Compare before and after this moment: yesterday, 24h, 2026-11-29T12:00Z
+    /// Compare before and after a moment: yesterday, 24h, 2026-11-29T12:00Z
     ///
     /// A time is counted back from the end of the file; yesterday is 24h. Dates are in UTC.
     #[arg(long, value_name = "TIME", conflicts_with_all = ["before", "after", "card"], help_heading = "Statements in production")]
     pub since: Option<String>,
-    /// The two values to compare if there are more, the second over the first
+    /// The two values to compare if the file has more of them
     #[arg(long, value_names = ["FIRST", "SECOND"], num_args = 2, requires = "by", help_heading = "Statements in production")]
     pub between: Vec<String>,
     /// Difference that is too small to matter, such as 5%
