@@ -32,6 +32,7 @@ pub mod load;
 pub mod long_windows;
 pub mod looks;
 pub mod neighbours;
+pub mod observed;
 pub mod published;
 pub mod queries;
 mod question;

@@ -23,6 +23,7 @@ mod options;
 mod place;
 mod private;
 mod product;
+mod statements;
 mod theirs;
 mod thread;
 mod transaction;
@@ -32,6 +33,7 @@ use threadwise_engine::connections::Limit;
 use threadwise_engine::servers::{self, Home, Process, StudyServer, TreatmentServer, identity};
 use threadwise_engine::{
     Address, Engine, EngineError, Keeper, KnownBy, LoadRequest, Loaded, Point, Running, StartRequest,
+    StatementSource,
 };
 use threadwise_engine_sql::{self as sql, Connection, Driver, Started, Treatment, Work};
 use threadwise_process::room::server_memory_bytes;
@@ -108,6 +110,16 @@ impl Engine for Mariadb {
         match options::parse(engine_options)? {
             Which::Managed(_) => Ok(Vec::new()),
             Which::External(external) => theirs::points(&MARIADB, &external),
+        }
+    }
+
+    fn statements(&self, engine_options: &Options) -> Result<Option<Box<dyn StatementSource>>, EngineError> {
+        match options::parse(engine_options)? {
+            Which::Managed(_) => {
+                let why = "it names your server: give --engine mariadb://USER@HOST:3306/DATABASE".to_owned();
+                Err(threadwise_engine::workloads::options::refuse("url", why))
+            }
+            Which::External(external) => theirs::statements(&MARIADB, &external).map(Some),
         }
     }
 

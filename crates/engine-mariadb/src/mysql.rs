@@ -4,6 +4,7 @@ use threadwise_engine::connections::Limit;
 use threadwise_engine::workloads::options::refuse;
 use threadwise_engine::{
     Address, Engine, EngineError, Keeper, KnownBy, LoadRequest, Loaded, Point, Running, StartRequest,
+    StatementSource,
 };
 use threadwise_study::engine::Properties;
 use threadwise_study::{Options, Workload};
@@ -76,6 +77,10 @@ impl Engine for Mysql {
 
     fn points(&self, engine_options: &Options) -> Result<Vec<Point>, EngineError> {
         theirs::points(&MYSQL, &external(engine_options)?)
+    }
+
+    fn statements(&self, engine_options: &Options) -> Result<Option<Box<dyn StatementSource>>, EngineError> {
+        theirs::statements(&MYSQL, &external(engine_options)?).map(Some)
     }
 
     fn keep(&self, request: &LoadRequest, _: u32) -> Result<Option<Box<dyn Keeper>>, EngineError> {

@@ -33,6 +33,8 @@ pub(crate) struct Product {
     pub digest: [&'static str; 2],
     /// Limits of connections, and connections in use.
     pub limits: &'static str,
+    /// Table of the server's status variables.
+    pub status: &'static str,
 }
 
 impl Product {
@@ -79,6 +81,7 @@ pub(crate) static MARIADB: Product = Product {
     connections: "SELECT TID FROM information_schema.PROCESSLIST WHERE COMMAND <> 'Daemon'",
     digest: ["MD5", ""],
     limits: include_str!("sql/limits.sql"),
+    status: "information_schema.GLOBAL_STATUS",
 };
 
 /// MySQL from 8.0 on.
@@ -95,6 +98,7 @@ pub(crate) static MYSQL: Product = Product {
                   THREAD_OS_ID IS NOT NULL AND PROCESSLIST_COMMAND <> 'Daemon'",
     digest: ["SHA2", ", 256"],
     limits: include_str!("sql/limits_mysql.sql"),
+    status: "performance_schema.global_status",
 };
 
 #[cfg(test)]

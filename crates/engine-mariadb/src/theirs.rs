@@ -3,7 +3,9 @@
 
 use threadwise_engine::connections::Limit;
 use threadwise_engine::servers;
-use threadwise_engine::{EngineError, Keeper, LoadRequest, Loaded, Point, Running, StartRequest};
+use threadwise_engine::{
+    EngineError, Keeper, LoadRequest, Loaded, Point, Running, StartRequest, StatementSource,
+};
 use threadwise_engine_sql::{self as sql, Connection, Driver, KeptSchema, Started, Treatment, Work};
 use threadwise_study::{Note, Workload};
 
@@ -13,6 +15,7 @@ use crate::durability::{durability, durability_points};
 use crate::options::{External, workload};
 use crate::place::Placing;
 use crate::product::Product;
+use crate::statements::Statements;
 use crate::transaction;
 
 /// The server, and notes about how it was found.
@@ -50,6 +53,18 @@ pub(crate) fn limits(product: &'static Product, external: &External) -> Result<V
 pub(crate) fn points(product: &'static Product, external: &External) -> Result<Vec<Point>, EngineError> {
     let mut control = find(product, external)?.0.connect("points")?;
     Ok(durability_points(durability(&mut control)?))
+}
+
+/// A connection that reads the server's statistics of statements.
+///
+/// # Errors
+/// See [`find`] and [`Statements::open`].
+pub(crate) fn statements(
+    product: &'static Product,
+    external: &External,
+) -> Result<Box<dyn StatementSource>, EngineError> {
+    let (database, notes) = find(product, external)?;
+    Ok(Box::new(Statements::open(product, &database, notes)?))
 }
 
 /// Makes threadwise's database; `None` for a workload that makes nothing.

@@ -24,7 +24,7 @@ use crate::options::Which;
 use crate::product::Product;
 
 /// MariaDB's quoting.
-const QUOTING: Quoting = Quoting {
+pub(crate) const QUOTING: Quoting = Quoting {
     backslashes: true,
     hash_comments: true,
     dollars: false,

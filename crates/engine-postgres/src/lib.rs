@@ -22,6 +22,7 @@ mod observe;
 pub mod options;
 pub mod placing;
 mod running;
+mod statements;
 mod steps;
 mod transaction;
 mod workload;
@@ -33,7 +34,7 @@ use threadwise_engine::workloads::transaction::draft::DraftRequest;
 use threadwise_engine::workloads::transaction::needs_users_data;
 use threadwise_engine::{
     Address, DURABLE_COMMITS, Engine, EngineError, Keeper, KnownBy, LoadRequest, Loaded, Point, Running,
-    StartRequest,
+    StartRequest, StatementSource,
 };
 use threadwise_engine_sql::{Connection, Driver, KeptSchema, limits, make_schema};
 use threadwise_process::room::server_memory_bytes;
@@ -45,6 +46,7 @@ pub use connect::Server;
 use connect::{Environment, Target};
 pub use connection::PostgresConnection;
 use options::{Choice, External, Managed, SCHEMA};
+use statements::Statements;
 pub use steps::parse as parse_steps;
 pub use transaction::parse as parse_transaction;
 #[doc(hidden)]
@@ -140,6 +142,16 @@ impl Engine for Postgres {
             Choice::Managed(_) => {
                 needs_users_data("give the address of your server, --engine postgres://USER@HOST/DATABASE")
             }
+        }
+    }
+
+    fn statements(&self, engine_options: &Options) -> Result<Option<Box<dyn StatementSource>>, EngineError> {
+        match Choice::parse(engine_options)? {
+            Choice::Managed(_) => {
+                let why = "it names your server: give --engine postgres://USER@HOST:5432/DATABASE";
+                Err(error::refuse("url", why))
+            }
+            Choice::External(external) => Ok(Some(Box::new(Statements::open(&reach(&external)?)?))),
         }
     }
 

@@ -13,6 +13,7 @@ mod point;
 pub mod protocol;
 pub mod server_cpus;
 pub mod servers;
+pub mod statements;
 pub mod worker;
 pub mod workloads;
 
@@ -20,9 +21,11 @@ use connections::Limit;
 pub use known_by::{Address, KnownBy};
 pub use point::{DELAYED_DURABILITY, DURABLE_COMMITS, Point, Trial};
 use server_cpus::ServerCpus;
+use statements::SourceFacts;
 use std::path::PathBuf;
 use std::sync::Arc;
 use threadwise_machine::CpuSet;
+use threadwise_observed::{Snapshot, StatementText};
 use threadwise_study::engine::Properties;
 use threadwise_study::{Counters, Note, Options, SessionSlice, Workload};
 use worker::arrivals::Arrivals;
@@ -310,6 +313,17 @@ pub trait Engine: Send + Sync {
         Ok(None)
     }
 
+    /// A connection to the user's server that reads its statistics of statements; `None` if this engine has none.
+    /// Changes nothing there.
+    ///
+    /// # Errors
+    /// The server does not answer, keeps no such statistics, or does not show them to this login: the message says what
+    /// brings them.
+    fn statements(&self, engine_options: &Options) -> Result<Option<Box<dyn StatementSource>>, EngineError> {
+        let _ = engine_options;
+        Ok(None)
+    }
+
     /// Small studies that `threadwise check` tries besides those of every engine, because they use other code of
     /// this one.
     fn trials(&self) -> &'static [Trial] {
@@ -345,6 +359,25 @@ impl std::fmt::Debug for dyn Engine {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(self.name())
     }
+}
+
+/// An open connection to a server that keeps statistics of statements.
+pub trait StatementSource {
+    /// What is known of the server.
+    fn facts(&self) -> &SourceFacts;
+
+    /// The counters now, by one query.
+    ///
+    /// # Errors
+    /// The server does not answer, or no longer permits it.
+    fn snapshot(&mut self) -> Result<Snapshot, EngineError>;
+
+    /// What statements are, without literals; without texts if they are not wanted. Statements that the server has
+    /// dropped are left out.
+    ///
+    /// # Errors
+    /// As [`StatementSource::snapshot`].
+    fn texts(&mut self, keys: &[String], wants_text: bool) -> Result<Vec<StatementText>, EngineError>;
 }
 
 /// A resource that lives as long as the study.

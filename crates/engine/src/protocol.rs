@@ -19,10 +19,12 @@ mod agreed;
 mod error;
 mod limits;
 mod server;
+mod statements;
 
 pub use agreed::{MAX_LINE_BYTES, REPLY_FD, VERSION};
 pub use error::ProtocolError;
 pub use server::{WireLimit, WirePoint, WireServerCpus};
+pub use statements::{WireStatements, WireText};
 
 use crate::{LoadRequest, Placed, latency};
 
@@ -117,6 +119,20 @@ pub enum Request {
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         cpus: bool,
     },
+    /// Read the server's statistics of statements, and change nothing there; the connection is kept until `stop`. Answered
+    /// by `statements`; sent as `server` is.
+    Statements {
+        /// Protocol version of the runner.
+        protocol: u32,
+        /// Engine options, which name the server.
+        engine_options: Options,
+        /// Statements that are to be described; without any, the counters of all.
+        #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "limits::statements")]
+        keys: Vec<String>,
+        /// Whether to read their texts, without literals.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        wants_text: bool,
+    },
     /// End. Answered by `done`; the worker then exits with 0.
     Stop,
 }
@@ -200,6 +216,11 @@ pub enum Reply {
         /// Its logical CPUs, if requested.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         cpus: Option<WireServerCpus>,
+    },
+    /// Statistics of statements.
+    Statements {
+        /// What they say.
+        statements: Box<WireStatements>,
     },
     /// The worker ends.
     Done {

@@ -8,11 +8,13 @@ pub(crate) mod by_state;
 pub(crate) mod form;
 pub(crate) mod lines;
 mod machine;
+mod observed;
 pub mod schema;
 
 pub use form::VERSION;
 pub use lines::{items_jsonl, looks_jsonl, neighbours, queries_jsonl, runs_jsonl, slices_jsonl, watched};
 pub use machine::{PlacementHere, probe, topology};
+pub use observed::{observed, observed_comparison};
 
 use crate::estimates::{Analysed, StudyEstimate};
 use crate::terminal::DoctorRow;

@@ -24,6 +24,7 @@ mod run;
 mod settings;
 mod shortfall;
 mod spawn;
+mod statements;
 pub mod switch;
 mod warmup;
 mod watch;
@@ -41,6 +42,7 @@ pub use settings::{
     Deadlines, QuerySettings, Settings, Switching, Worker, find_worker, is_program, variables,
 };
 pub use shortfall::Shortfall;
+pub use statements::StatementWorker;
 pub use workdir::{janitor, kill_workers};
 pub use worker_process::{Failure, Hello};
 

@@ -13,15 +13,40 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// The tables.
+/// The tables of a study.
 pub(crate) const SCHEMA: &str = include_str!("schema.sql");
-/// Marks the file as threadwise's in SQLite's header: `thwi`.
-pub(crate) const APPLICATION_ID: u32 = 0x7468_7769;
+
+/// A kind of file of threadwise: its tables, and its marks in SQLite's header.
+#[derive(Debug)]
+pub(crate) struct FileKind {
+    /// Its tables.
+    pub schema: &'static str,
+    /// `application_id`.
+    pub application_id: u32,
+    /// `user_version`.
+    pub version: i32,
+    /// Whether its writer keeps it locked, so that no other process reads it.
+    pub is_exclusive: bool,
+}
+
+/// The result file of a study: `thwi`.
+pub(crate) static STUDY: FileKind =
+    FileKind { schema: SCHEMA, application_id: 0x7468_7769, version: VERSION, is_exclusive: true };
+
+/// Statements in production: `thob`. It is written for months, so that others may read it meanwhile.
+pub(crate) static OBSERVED: FileKind = FileKind {
+    schema: include_str!("observed/schema.sql"),
+    application_id: 0x7468_6f62,
+    version: 1,
+    is_exclusive: false,
+};
 
 /// Virtual machine steps that SQLite may still take for the present call; see [`Allowance::refill`].
 #[derive(Debug, Default)]
 pub(crate) struct Allowance(Arc<AtomicU64>);
 
+/// How long a writer waits for the readers of a file.
+const READERS_AT_MOST: Duration = Duration::from_secs(60);
 /// Steps between two calls of the progress handler.
 const STEPS: i32 = 10_000;
 /// Steps for an empty file: about half a second.
@@ -52,11 +77,11 @@ impl Allowance {
 }
 
 /// A new exclusive connection to an empty file that was just made. It has no tables.
-pub(crate) fn for_creation(path: &Path) -> Result<Connection, Fault> {
+pub(crate) fn for_creation(path: &Path, kind: &FileKind) -> Result<Connection, Fault> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags)?;
     harden(&connection)?;
-    settle_for_writing(&connection)?;
+    settle_for_writing(&connection, kind)?;
     Ok(connection)
 }
 
@@ -66,6 +91,7 @@ pub(crate) fn for_existing(
     real: &Path,
     bytes: u64,
     writing: bool,
+    kind: &FileKind,
 ) -> Result<(Connection, Allowance), StoreError> {
     let access = match writing {
         true => OpenFlags::SQLITE_OPEN_READ_WRITE,
@@ -82,10 +108,10 @@ pub(crate) fn for_existing(
     let ready = allowance
         .watch(&mut connection)
         .and_then(|()| harden(&connection))
-        .and_then(|()| if writing { settle_for_writing(&connection) } else { Ok(()) });
+        .and_then(|()| if writing { settle_for_writing(&connection, kind) } else { Ok(()) });
     ready.map_err(|fault| fault.on(path, "read"))?;
-    check_identity(&connection, path)?;
-    verify(&connection)
+    check_identity(&connection, path, kind)?;
+    verify(&connection, kind)
         .and_then(|()| quick_check(&connection, &allowance))
         .map_err(|fault| fault.on(path, "read"))?;
     allowance.refill(bytes);
@@ -137,9 +163,13 @@ fn harden(connection: &Connection) -> Result<(), Fault> {
 ///
 /// `locking_mode=EXCLUSIVE` keeps the lock until the connection closes, even if the process is
 /// killed: two runs can never append to one study, and no reader can delay a commit
-/// during a measurement. It also avoids making and deleting a journal per run.
-fn settle_for_writing(connection: &Connection) -> Result<(), Fault> {
-    connection.query_row("PRAGMA locking_mode=EXCLUSIVE", [], |_| Ok(()))?;
+/// during a measurement. It also avoids making and deleting a journal per run. A file that others may read is locked
+/// for each transaction only, and a reader may delay it for a while.
+fn settle_for_writing(connection: &Connection, kind: &FileKind) -> Result<(), Fault> {
+    match kind.is_exclusive {
+        true => connection.query_row("PRAGMA locking_mode=EXCLUSIVE", [], |_| Ok(()))?,
+        false => connection.busy_timeout(READERS_AT_MOST)?,
+    }
     connection.query_row("PRAGMA journal_mode=DELETE", [], |_| Ok(()))?;
     connection.pragma_update(None, "synchronous", "FULL")?;
     Ok(connection.execute_batch("BEGIN EXCLUSIVE; COMMIT")?)
@@ -153,7 +183,7 @@ pub(crate) fn sweep(connection: &Connection) -> Result<(), Fault> {
 }
 
 /// Checks the header's marks again, through SQLite: an undone journal may have changed them.
-fn check_identity(connection: &Connection, path: &Path) -> Result<(), StoreError> {
+fn check_identity(connection: &Connection, path: &Path, kind: &FileKind) -> Result<(), StoreError> {
     let pragma = |name: &str| -> Result<i64, StoreError> {
         let value = connection.pragma_query_value(None, name, |row| row.get(0));
         value.map_err(|error| Fault::from(error).on(path, "read"))
@@ -161,16 +191,25 @@ fn check_identity(connection: &Connection, path: &Path) -> Result<(), StoreError
     if pragma("page_count")? == 0 {
         return Err(Problem::Empty.of(path));
     }
-    check_marks(pragma("application_id")? as u32, pragma("user_version")? as i32, path)
+    check_marks(pragma("application_id")? as u32, pragma("user_version")? as i32, path, kind)
 }
 
-/// Refuses another program's file, and one of another version.
-pub(crate) fn check_marks(application_id: u32, version: i32, path: &Path) -> Result<(), StoreError> {
+/// Refuses another program's file, another kind, and another version.
+pub(crate) fn check_marks(
+    application_id: u32,
+    version: i32,
+    path: &Path,
+    kind: &FileKind,
+) -> Result<(), StoreError> {
+    let is =
+        |other: &FileKind| application_id == other.application_id && application_id != kind.application_id;
     let problem = match version {
-        _ if application_id != APPLICATION_ID => Problem::Foreign(application_id),
-        VERSION => return Ok(()),
-        1..VERSION => Problem::Older(version),
-        _ if version > VERSION => Problem::Newer(version),
+        _ if is(&OBSERVED) => Problem::Observed,
+        _ if is(&STUDY) => Problem::Study,
+        _ if application_id != kind.application_id => Problem::Foreign(application_id),
+        _ if version == kind.version => return Ok(()),
+        _ if version > kind.version => Problem::Newer(version, kind.version),
+        1.. => Problem::Older(version),
         _ => Problem::Damaged(format!("schema {version} was never written")),
     };
     Err(problem.of(path))
@@ -181,9 +220,9 @@ type Entry = (String, String, String, Option<String>);
 
 /// Checks that the file's tables and indexes are exactly the expected ones: a foreign view, trigger,
 /// generated column or CHECK would be run by threadwise's queries.
-fn verify(connection: &Connection) -> Result<(), Fault> {
+fn verify(connection: &Connection, kind: &FileKind) -> Result<(), Fault> {
     let ours = Connection::open_in_memory()?;
-    ours.execute_batch(SCHEMA)?;
+    ours.execute_batch(kind.schema)?;
     let expected = entries(&ours)?;
     let found = entries(connection)?;
     if let Some(entry) = found.iter().find(|entry| !expected.contains(entry)) {
@@ -237,7 +276,9 @@ mod tests {
             hash, 3_173_465_659_830_555_914,
             "the schema changed: give it a new user_version, let convert.py write it, then set its hash"
         );
-        assert!(SCHEMA.contains(&format!("application_id = {APPLICATION_ID:#x}")));
-        assert!(SCHEMA.contains(&format!("user_version = {VERSION};")));
+        for kind in [&STUDY, &OBSERVED] {
+            assert!(kind.schema.contains(&format!("application_id = {:#x}", kind.application_id)));
+            assert!(kind.schema.contains(&format!("user_version = {};", kind.version)));
+        }
     }
 }

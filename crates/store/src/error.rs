@@ -37,8 +37,12 @@ pub enum Problem {
     NotSqlite(String),
     /// An SQLite file of another program, by its application id.
     Foreign(u32),
-    /// Written by a later version of this program, by its schema.
-    Newer(i32),
+    /// Statements in production, where a study was expected.
+    Observed,
+    /// A study, where statements in production were expected.
+    Study,
+    /// Written by a later version of this program, by its schema, and the schema that this one reads.
+    Newer(i32, i32),
     /// Written before the first release, by its schema.
     Older(i32),
     /// Has threadwise's marks, but content that threadwise does not write.
@@ -49,6 +53,8 @@ pub enum Problem {
     Interrupted,
     /// Another process holds it.
     InUse,
+    /// Another `threadwise observe` writes to it.
+    Observing,
     /// The disk, or the user's quota, is full.
     NoSpace,
     /// The file or its folder cannot be written.
@@ -57,6 +63,8 @@ pub enum Problem {
     Denied(&'static str),
     /// The study cannot be resumed, since its environment has changed: the old and the new value.
     Changed(String),
+    /// The file of observed statements is of another server or other options: the old and the new value.
+    Elsewhere(String),
     /// A value that the file cannot hold, and the limit. Nothing was stored; store a run with such a value as failed,
     /// without it.
     Unstorable(String),
@@ -81,15 +89,21 @@ impl Problem {
             }
             Self::Missing => format!("there is no file {file}: check its name and folder"),
             Self::NotAFile(what) => format!("{file} is {what}, not a file: name the result file itself"),
-            Self::Empty => format!("{file} is empty: remove it and run the study again"),
+            Self::Empty => format!("{file} is empty: remove it and start again"),
             Self::NotSqlite(why) => {
-                format!("{file} is not a result file ({why}): name a file that `threadwise run` wrote")
+                format!("{file} is not a result file ({why}): name a file that threadwise wrote")
             }
             Self::Foreign(id) => format!(
-                "{file} is an SQLite file of another program (application id {id:#010x}): name a file that `threadwise run` wrote"
+                "{file} is an SQLite file of another program (application id {id:#010x}): name a file that threadwise wrote"
             ),
-            Self::Newer(found) => format!(
-                "{file} was written by a newer threadwise (schema {found}, this one reads {VERSION}): update threadwise"
+            Self::Observed => format!(
+                "{file} holds statements in production, not a study: `threadwise compare {file} --by smt` compares them"
+            ),
+            Self::Study => format!(
+                "{file} is a study, not a file of `threadwise observe`: `threadwise report {file}` shows it"
+            ),
+            Self::Newer(found, reads) => format!(
+                "{file} was written by a newer threadwise (schema {found}, this one reads {reads}): update threadwise"
             ),
             Self::Older(found) => format!(
                 "{file} was made by a development version of threadwise (schema {found}, this one reads {VERSION}): run the study again, or convert a copy by crates/store/convert.py"
@@ -106,6 +120,9 @@ impl Problem {
             Self::InUse => {
                 format!("{file} is in use, probably by a running study: wait until that ends, or stop it")
             }
+            Self::Observing => format!(
+                "{file} is being written by another `threadwise observe`: stop that one, or use another --output"
+            ),
             Self::NoSpace => format!(
                 "no space left for {file}: free {SPARE_MIB} MiB or more, or use --output on another disk; what was stored is kept"
             ),
@@ -118,6 +135,9 @@ impl Problem {
             Self::Changed(what) => format!(
                 "{file} cannot be resumed: {what}; its numbers would not compare, so start a new study"
             ),
+            Self::Elsewhere(what) => {
+                format!("{file} cannot be continued: {what}; use another --output")
+            }
             Self::Unstorable(what) => format!("cannot store this in {file}: {what}"),
             Self::Io(action, why) => format!("cannot {action} {file}: {why}; check the disk"),
         }

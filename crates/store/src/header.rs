@@ -5,12 +5,12 @@
 //! Source of the layout: <https://www.sqlite.org/fileformat2.html>, section 1.3 (header) and 3
 //! (rollback journal).
 
-use crate::connection;
+use crate::connection::{self, FileKind};
 use crate::error::{Problem, StoreError, from_io};
 use std::collections::BTreeSet;
 use std::fs::OpenOptions;
 use std::io::{Read, Seek, SeekFrom};
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use threadwise_machine::given;
@@ -58,18 +58,18 @@ fn side_file(path: &Path, ending: &str) -> PathBuf {
     PathBuf::from(name)
 }
 
-/// Makes the empty file, if neither it nor a side file exists that SQLite would take for its own.
+/// Makes the empty file with these permissions (less the umask), if neither it nor a side file exists that SQLite would take for its own.
 ///
 /// # Errors
 /// The file or a side file exists, or the folder is not writable.
-pub(crate) fn create_exclusively(path: &Path) -> Result<(), StoreError> {
+pub(crate) fn create_exclusively(path: &Path, mode: u32) -> Result<(), StoreError> {
     for ending in ["-journal", "-wal", "-shm"] {
         let side = side_file(path, ending);
         if side.symlink_metadata().is_ok() {
             return Err(Problem::LeftOver.of(&side));
         }
     }
-    let made = OpenOptions::new().write(true).create_new(true).open(path);
+    let made = OpenOptions::new().write(true).create_new(true).mode(mode).open(path);
     made.map(drop).map_err(|error| from_io(&error, path, "make"))
 }
 
@@ -78,7 +78,7 @@ pub(crate) fn create_exclusively(path: &Path) -> Result<(), StoreError> {
 ///
 /// # Errors
 /// Not a file, empty, not SQLite, not threadwise's, newer, older, truncated, in WAL mode.
-pub(crate) fn probe(path: &Path) -> Result<(PathBuf, u64), StoreError> {
+pub(crate) fn probe(path: &Path, kind: &FileKind) -> Result<(PathBuf, u64), StoreError> {
     let metadata = path.metadata().map_err(|error| from_io(&error, path, "read"))?;
     if let Some(what) = given::instead(metadata.file_type()) {
         return Err(Problem::NotAFile(what).of(path));
@@ -97,12 +97,12 @@ pub(crate) fn probe(path: &Path) -> Result<(PathBuf, u64), StoreError> {
     let mut header = Vec::new();
     let file = given::open(&real).map_err(|error| from_io(&error, path, "read"))?;
     file.take(100).read_to_end(&mut header).map_err(|error| from_io(&error, path, "read"))?;
-    check(&header, metadata.len(), has_journal, path)?;
+    check(&header, metadata.len(), has_journal, path, kind)?;
     Ok((real, metadata.len()))
 }
 
 /// Judges the first 100 bytes of a file of `len` bytes.
-fn check(header: &[u8], len: u64, has_journal: bool, path: &Path) -> Result<(), StoreError> {
+fn check(header: &[u8], len: u64, has_journal: bool, path: &Path, kind: &FileKind) -> Result<(), StoreError> {
     if header.is_empty() {
         return Err(Problem::Empty.of(path));
     }
@@ -113,7 +113,7 @@ fn check(header: &[u8], len: u64, has_journal: bool, path: &Path) -> Result<(), 
         return Err(Problem::Damaged(format!("it ends after {len} bytes")).of(path));
     };
     let word = |at: usize| u32::from_be_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]]);
-    connection::check_marks(word(68), word(60) as i32, path)?;
+    connection::check_marks(word(68), word(60) as i32, path, kind)?;
     if header[18] != 1 || header[19] != 1 {
         let what = "another program put it into WAL mode; `PRAGMA journal_mode=DELETE` undoes that";
         return Err(Problem::NotOurs(what.into()).of(path));

@@ -1,4 +1,5 @@
-//! The result file: one SQLite file that holds a study, its machine and all results.
+//! The result file: one SQLite file that holds a study, its machine and all results; and the file of observed
+//! statements ([`ObservedStore`]), which is another kind with its tables.
 //!
 //! A writer appends one durable transaction per run, so that whatever was stored survives a kill at any
 //! moment. A reader trusts nothing in a file, because result files are mailed
@@ -14,6 +15,7 @@ mod connection;
 mod error;
 mod header;
 mod json;
+mod observed;
 mod queries;
 mod runs;
 mod studies;
@@ -23,9 +25,10 @@ mod value;
 
 pub use changes::Expectation;
 pub use error::{Problem, StoreError, VERSION};
+pub use observed::{About, ObservedStore};
 pub use studies::{EndState, StoredProbe, Versions};
 
-use connection::Allowance;
+use connection::{Allowance, STUDY};
 use error::Fault;
 use header::Writer;
 use rusqlite::Connection;
@@ -70,7 +73,7 @@ impl Store {
         topology: &Topology,
         versions: &Versions,
     ) -> Result<Self, StoreError> {
-        header::create_exclusively(path)?;
+        header::create_exclusively(path, 0o666)?;
         let made = Self::fill(path, study, topology, versions);
         if made.is_err() {
             // Just made; if it cannot be removed, the first error is the one to report.
@@ -88,7 +91,7 @@ impl Store {
         let writer = Writer::enter(path)?;
         let real = path.canonicalize().map_err(|error| error::from_io(&error, path, "make"))?;
         let build = || -> Result<Self, Fault> {
-            let mut connection = connection::for_creation(&real)?;
+            let mut connection = connection::for_creation(&real, &STUDY)?;
             let transaction = connection.transaction()?;
             transaction.execute_batch(connection::SCHEMA)?;
             studies::write(&transaction, study, topology)?;
@@ -113,7 +116,7 @@ impl Store {
     /// Each with its next step: missing, not a file, empty, not threadwise's, newer, truncated, damaged,
     /// in use, or interrupted while a run was stored (undoing that needs [`Store::resume`]).
     pub fn open(path: &Path) -> Result<Self, StoreError> {
-        let (real, bytes) = header::probe(path)?;
+        let (real, bytes) = header::probe(path, &STUDY)?;
         Self::load(path, real, bytes, None)
     }
 
@@ -124,7 +127,7 @@ impl Store {
     /// As [`Store::open`]; the file or its folder cannot be written; or the machine, the engine,
     /// threadwise or the study has changed.
     pub fn resume(path: &Path, expected: &Expectation<'_>) -> Result<Self, StoreError> {
-        let (real, bytes) = header::probe(path)?;
+        let (real, bytes) = header::probe(path, &STUDY)?;
         header::check_journal(&real)?;
         let writer = Writer::enter(path)?;
         let mut store = Self::load(path, real, bytes, Some(writer))?;
@@ -147,7 +150,7 @@ impl Store {
     /// # Errors
     /// As [`Store::open`]; the file or its folder cannot be written.
     pub fn recover(path: &Path) -> Result<(), StoreError> {
-        let (real, bytes) = header::probe(path)?;
+        let (real, bytes) = header::probe(path, &STUDY)?;
         header::check_journal(&real)?;
         let writer = Writer::enter(path)?;
         let store = Self::load(path, real, bytes, Some(writer))?;
@@ -155,7 +158,7 @@ impl Store {
     }
 
     fn load(path: &Path, real: PathBuf, bytes: u64, writer: Option<Writer>) -> Result<Self, StoreError> {
-        let (connection, allowance) = connection::for_existing(path, &real, bytes, writer.is_some())?;
+        let (connection, allowance) = connection::for_existing(path, &real, bytes, writer.is_some(), &STUDY)?;
         Self::of(connection, writer, allowance, path, real).map_err(|fault| fault.on(path, "read"))
     }
 

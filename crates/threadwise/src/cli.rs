@@ -6,6 +6,7 @@ use crate::commands::engine::EngineArgs;
 use crate::commands::fit::FitArgs;
 use crate::commands::fleet::args::FleetArgs;
 use crate::commands::headroom::args::HeadroomArgs;
+use crate::commands::observe::args::ObserveArgs;
 use crate::commands::probe::spins::SpinsArgs;
 use crate::commands::questions::{AbArgs, BindArgs, MaxdopArgs, PoolArgs};
 use crate::commands::reload::{ReloadArgs, ReloadWatchdogArgs};
@@ -41,6 +42,7 @@ Look:
   neighbours   Measure how often something else runs on the other threads of your cores
   watch        Show live which logical CPUs share a core, and where neighbours are
   headroom     Show live how much capacity is used and left: what \"50% busy\" really is
+  observe      Record a server's statements interval by interval, with SMT state and headroom
   doctor       List what would spoil a measurement here, and how to change it
   check        List what a server permits a login, and try a small study of each workload
   published    Show published measurements, and the command that repeats each
@@ -164,6 +166,8 @@ pub enum Command {
     Watch(WatchArgs),
     /// Show live how much capacity is used and left: what "50% busy" really is
     Headroom(HeadroomArgs),
+    /// Record a server's statements interval by interval, with SMT state and headroom
+    Observe(ObserveArgs),
     /// List what a server permits a login, and try a small study of each workload
     Check(CheckArgs),
     /// List what would spoil a measurement here, and how to change it

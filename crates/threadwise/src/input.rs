@@ -64,6 +64,35 @@ pub fn look_interval(text: &str) -> Result<f64, String> {
     }
 }
 
+/// Interval between looks at a server's statistics, `1s` to `1h`.
+///
+/// # Errors
+/// Not a time, or out of range.
+pub fn observe_interval(text: &str) -> Result<f64, String> {
+    let seconds = seconds(text)?;
+    match (1.0..=3600.0).contains(&seconds) {
+        true => Ok(seconds),
+        false => {
+            Err(format!("'{text}' is out of range: looks at a server's statistics must be 1s to 1h apart"))
+        }
+    }
+}
+
+/// A word for a state, of 1 to 64 letters, digits, dots, hyphens and underscores.
+///
+/// # Errors
+/// Another text.
+pub fn state(text: &str) -> Result<String, String> {
+    let text = text.trim();
+    let is_word = |letter: char| letter.is_alphanumeric() || matches!(letter, '.' | '-' | '_');
+    match !text.is_empty() && text.chars().count() <= 64 && text.chars().all(is_word) {
+        true => Ok(text.to_owned()),
+        false => Err(format!(
+            "'{text}' is not a word for a state: 1 to 64 letters, digits, dots, hyphens and underscores, such as smt-off"
+        )),
+    }
+}
+
 /// A price per hour, from 0 to a million.
 ///
 /// # Errors

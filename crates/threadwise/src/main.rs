@@ -46,6 +46,7 @@ fn main() -> ExitCode {
         Command::Neighbours(args) => commands::neighbours::neighbours(args),
         Command::Watch(args) => commands::watch::watch(args),
         Command::Headroom(args) => commands::headroom::headroom(args),
+        Command::Observe(args) => commands::observe::observe(args),
         Command::Check(args) => commands::check::check(args),
         Command::Doctor(args) => commands::doctor::doctor(args),
         Command::Smt(args) => commands::smt::smt(args),

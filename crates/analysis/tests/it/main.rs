@@ -4,3 +4,4 @@
 mod few_studies;
 mod lab_simulations;
 mod neighbours;
+mod observed;

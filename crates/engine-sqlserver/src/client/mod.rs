@@ -11,6 +11,7 @@ mod observe;
 mod points;
 mod running;
 mod statements;
+mod statements_source;
 mod tpch;
 
 use std::sync::Arc;
@@ -18,7 +19,7 @@ use threadwise_engine::connections::Limit;
 use threadwise_engine::server_cpus::ServerCpus;
 use threadwise_engine::servers;
 use threadwise_engine::{
-    Engine, EngineError, Keeper, KnownBy, LoadRequest, Loaded, Point, Running, StartRequest,
+    Engine, EngineError, Keeper, KnownBy, LoadRequest, Loaded, Point, Running, StartRequest, StatementSource,
 };
 use threadwise_engine_sql::tpch::{self as sql_tpch, Queries};
 use threadwise_engine_sql::{Driver as _, Started, Treatment, load, load_shared};
@@ -35,6 +36,7 @@ pub use connect::hear_messages;
 use driver::Database;
 use keeper::Kept;
 use running::Whole;
+use statements_source::Statements;
 
 /// The engine with its client.
 #[derive(Debug, Clone, Copy)]
@@ -83,6 +85,10 @@ impl Engine for Client {
 
     fn server_cpus(&self, engine_options: &Options) -> Result<Option<ServerCpus>, EngineError> {
         affinity::ask(&find(engine_options)?).map(Some)
+    }
+
+    fn statements(&self, engine_options: &Options) -> Result<Option<Box<dyn StatementSource>>, EngineError> {
+        Ok(Some(Box::new(Statements::open(&find(engine_options)?)?)))
     }
 
     fn keep(&self, request: &LoadRequest, _: u32) -> Result<Option<Box<dyn Keeper>>, EngineError> {

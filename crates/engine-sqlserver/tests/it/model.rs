@@ -125,6 +125,7 @@ pub struct State {
     pub log: Vec<String>,
     /// Statements that are not known.
     pub unknown: Vec<String>,
+    pub looks_at_statements: i64,
     pub looks: usize,
     /// Whether sessions are warm: what settings say of loops is not of those by which they become so.
     pub is_warm: bool,

@@ -128,6 +128,41 @@ fn a_worker_says_what_the_server_is_and_changes_nothing_there() {
 }
 
 #[test]
+fn a_worker_reads_statistics_of_statements_by_one_connection_and_no_literal() {
+    let bench = Bench::new(Settings::default());
+    let mut worker = worker(&bench);
+    let mut engine_options = bench.engine_options("");
+    engine_options.remove("password_file");
+    let mut ask = |keys: &[&str], wants_text: bool| {
+        let request = Request::Statements {
+            protocol: VERSION,
+            engine_options: engine_options.clone(),
+            keys: keys.iter().map(|key| (*key).to_owned()).collect(),
+            wants_text,
+        };
+        let reply = worker.ask(&request);
+        let Reply::Statements { statements } = reply else { panic!("{reply:?}") };
+        *statements
+    };
+    let first = ask(&[], false);
+    assert_eq!(first.facts().version, "16.0.4135.4");
+    let (first, second) = (first.snapshot(), ask(&[], false).snapshot());
+    assert_eq!(first.started_unix_s, Some(1_700_000_000.0));
+    let plan = |at: usize| &second.statements[at];
+    assert_eq!((plan(0).key.as_str(), plan(1).since.as_deref()), ("0x01", Some("p2")));
+    assert_eq!(plan(0).calls - first.statements[0].calls, 10);
+    assert_eq!(plan(0).time_ns, plan(0).calls * 500_000);
+    let texts = ask(&["0x01", "0x02"], true).texts();
+    assert_eq!(texts[0].text.as_deref(), Some("(@p int)SELECT a FROM [t 1] WHERE b = @p AND c = ?"));
+    assert_eq!((texts.len(), texts[1].is_ours, &texts[1].text), (2, true, &None));
+    assert!(ask(&["0x01"], false).texts()[0].text.is_none());
+    assert!(matches!(worker.ask(&Request::Stop), Reply::Done { .. }));
+    assert_ends_well(worker);
+    bench.assert_over();
+    bench.assert_clean();
+}
+
+#[test]
 fn a_worker_without_a_password_says_where_to_put_it() {
     let bench = Bench::new(Settings::default());
     let mut worker = Worker::start(&bench, false);

@@ -22,6 +22,8 @@ const PARTS: usize = 4 << 20;
 const NOTES: usize = 100;
 /// Most counters or metrics of one session, one query, or the whole slice. PostgreSQL has some 250 waits.
 const COUNTERS: usize = 256;
+/// Most statements of a server.
+const STATEMENTS: usize = 500_000;
 /// Most executions of queries of a session in one slice.
 const QUERIES: usize = 1000;
 
@@ -63,6 +65,14 @@ pub(super) fn queries<'de, D: Deserializer<'de>, T: Deserialize<'de>>(from: D) -
 /// Limits and points of a server.
 pub(super) fn points<'de, D: Deserializer<'de>, T: Deserialize<'de>>(from: D) -> Result<Vec<T>, D::Error> {
     from.deserialize_seq(List { most: NOTES, what: "points of a server", element: PhantomData })
+}
+
+/// Statements of a server: more than servers keep (pg_stat_statements.max is 5,000 by default, a plan cache has some tens of
+/// thousands).
+pub(super) fn statements<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
+    from: D,
+) -> Result<Vec<T>, D::Error> {
+    from.deserialize_seq(List { most: STATEMENTS, what: "statements", element: PhantomData })
 }
 
 /// Logical CPUs of a server.

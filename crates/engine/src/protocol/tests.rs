@@ -42,6 +42,12 @@ fn requests_and_the_load_come_back_unchanged() {
     assert_eq!(LoadRequest::from(wire), load());
     for request in [
         Request::Stop,
+        Request::Statements {
+            protocol: 1,
+            engine_options: Options::new(),
+            keys: vec!["0xAA".into()],
+            wants_text: true,
+        },
         Request::Server {
             protocol: VERSION,
             engine_options: load().engine_options,
@@ -126,7 +132,7 @@ fn what_is_no_message_is_refused_with_its_beginning() {
         ("", "EOF"),
         ("GET / HTTP/1.1", "GET / HTTP/1.1"),
         ("{}", "missing field `type`"),
-        (r#"{"type":"fly"}"#, "expected one of `load`, `prepare`, `go`, `server`, `stop`"),
+        (r#"{"type":"fly"}"#, "expected one of `load`, `prepare`, `go`, `server`, `statements`, `stop`"),
         (r#"{"type":"go","sequence":-1,"warmup_ns":0,"window_ns":1}"#, "invalid value"),
         (r#"{"type":"go","sequence":1,"warmup_ns":0,"window_ns":1,"extra":1}"#, "unknown field"),
         (r#"{"type":"go","sequence":1,"warmup_ns":0}"#, "missing field"),

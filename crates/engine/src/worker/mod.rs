@@ -8,6 +8,7 @@ mod crew;
 pub(crate) mod fixed;
 pub(crate) mod measure;
 pub(crate) mod open_loop;
+mod statistics;
 
 use std::fs::{File, OpenOptions};
 use std::io::{BufRead, Write};
@@ -27,6 +28,7 @@ use crew::Crew;
 pub use fixed::fixed_work;
 pub(crate) use measure::MAX_PIECES;
 pub use measure::{StepResult, step_loop};
+use statistics::Statistics;
 
 /// Time for the sessions' threads to wake up before the warm-up begins.
 const LEAD_NS: u64 = 200_000;
@@ -122,7 +124,7 @@ fn serve(
     let name = engine.name().to_owned();
     let hello = Reply::Hello { protocol: VERSION, engine: name, version, properties, pieces: true };
     send(output, &hello)?;
-    let mut held = Held::default();
+    let (mut held, mut statistics) = (Held::default(), Statistics::default());
     while let Some(line) = protocol::read_line(input)? {
         let reply = match protocol::decode::<Request>(&line)? {
             Request::Load { protocol, load, connections } => {
@@ -150,6 +152,11 @@ fn serve(
             Request::Server { protocol, engine_options, points, cpus } => {
                 protocol::check_version(protocol)?;
                 server(engine, &engine_options, points, cpus)?
+            }
+            Request::Statements { protocol, engine_options, keys, wants_text } => {
+                protocol::check_version(protocol)?;
+                let found = statistics.read(engine, &engine_options, &keys, wants_text)?;
+                Reply::Statements { statements: Box::new(found) }
             }
             Request::Stop => break,
         };

@@ -5,6 +5,7 @@ mod fleets;
 mod journal;
 mod machines;
 mod messages;
+mod observed;
 mod placements;
 mod plans;
 mod reload;
@@ -24,8 +25,9 @@ const fn kind(name: &'static str, about: &'static str, make: fn() -> Result<Targ
 }
 
 /// All targets.
-pub const TARGETS: [Kind; 17] = [
+pub const TARGETS: [Kind; 18] = [
     kind("result-file", "a result file, up to every form of report", results::make),
+    kind("observed-file", "a file of observed statements, up to every form of comparison", observed::make),
     kind("study-definition", "TOML, resolved and planned on several machines", studies::make),
     kind("sysfs", "topology, drawings and placements of a sysfs tree", trees::sysfs),
     kind("proc", "doctor and samplers on a tree of /proc and /sys", trees::proc),

@@ -29,6 +29,11 @@ type Column = (String, String);
 
 struct Results {
     space: TempDir,
+    mutants: Mutants,
+}
+
+/// Files of SQLite that mutants are made of.
+pub(super) struct Mutants {
     /// Complete files, and the columns that have rows.
     files: Vec<(Vec<u8>, Vec<Column>)>,
 }
@@ -51,14 +56,12 @@ pub fn make() -> Result<Target, String> {
         .map_err(failed)?;
     paths.retain(|path| path.extension().is_some_and(|end| end == "threadwise"));
     paths.sort();
-    let mut files = Vec::new();
-    for path in paths {
-        judge_file(&path, &[]).map_err(|why| format!("{}, unchanged: {why}", path.display()))?;
-        let columns = columns(&path).map_err(|error| error.to_string())?;
-        files.push((fs::read(&path).map_err(failed)?, columns));
+    for path in &paths {
+        judge_file(path, &[]).map_err(|why| format!("{}, unchanged: {why}", path.display()))?;
     }
-    hold(files.len() >= 20, || format!("{} studies in {STUDIES}", files.len()))?;
-    Ok(Target::with(Results { space: space()?, files }, Results::input, Results::judge))
+    hold(paths.len() >= 20, || format!("{} studies in {STUDIES}", paths.len()))?;
+    let mutants = Mutants::of(&paths.iter().map(|path| path.as_path()).collect::<Vec<_>>())?;
+    Ok(Target::with(Results { space: space()?, mutants }, Results::input, Results::judge))
 }
 
 fn columns(path: &Path) -> rusqlite::Result<Vec<(String, String)>> {
@@ -157,10 +160,20 @@ fn change_rows(
     Ok(())
 }
 
-impl Results {
-    fn mutant(&self, random: &mut Random) -> Result<Vec<u8>, String> {
+impl Mutants {
+    /// Of complete files.
+    pub(super) fn of(paths: &[&Path]) -> Result<Self, String> {
+        let read = |path: &&Path| {
+            let columns = columns(path).map_err(|error| error.to_string())?;
+            Ok((fs::read(path).map_err(|error| format!("{}: {error}", path.display()))?, columns))
+        };
+        Ok(Self { files: paths.iter().map(read).collect::<Result<_, String>>()? })
+    }
+
+    /// One of them, changed.
+    pub(super) fn mutant(&self, random: &mut Random, space: &Path) -> Result<Vec<u8>, String> {
         let (whole, columns) = random.pick(&self.files);
-        let path = self.space.path().join("mutant");
+        let path = space.join("mutant");
         write(&path, whole)?;
         if random.percent(85) {
             let connection = Connection::open(&path).map_err(|error| error.to_string())?;
@@ -186,9 +199,11 @@ impl Results {
         }
         Ok(bytes)
     }
+}
 
+impl Results {
     fn input(&self, random: &mut Random) -> Vec<u8> {
-        self.mutant(random).unwrap_or_default()
+        self.mutants.mutant(random, self.space.path()).unwrap_or_default()
     }
 
     fn judge(&self, input: &[u8]) -> Judged {
@@ -253,7 +268,7 @@ fn has_start(bytes: &[u8], start: &str) -> bool {
     words.any(|found| found.starts_with(start.as_bytes()))
 }
 
-fn on_terminal(document: &Document, style: Style) -> String {
+pub(super) fn on_terminal(document: &Document, style: Style) -> String {
     format!("{}\n{}", terminal::verdict(document, style), terminal::sections(document, style))
 }
 
@@ -308,13 +323,13 @@ fn exported(facts: &Facts<'_>, export: Export) -> Result<String, String> {
     String::from_utf8(out).map_err(|error| format!("an export is not text: {error}"))
 }
 
-fn is_json(what: &str, text: &str) -> Result<(), String> {
+pub(super) fn is_json(what: &str, text: &str) -> Result<(), String> {
     let read = serde_json::from_str::<serde_json::Value>(text);
     read.map_err(|error| format!("{what} is not JSON: {error}"))?;
     is_clean(what, text)
 }
 
-fn is_page(page: &str) -> Result<(), String> {
+pub(super) fn is_page(page: &str) -> Result<(), String> {
     let (open, closed) = (page.matches("<script").count(), page.matches("</script").count());
     hold(open == closed, || format!("{open} scripts begin and {closed} end"))?;
     // The chart libraries are one line each, and contain such characters.
@@ -322,7 +337,7 @@ fn is_page(page: &str) -> Result<(), String> {
 }
 
 /// Nothing in it acts on a terminal or deceives its reader.
-fn is_clean(what: &str, text: &str) -> Result<(), String> {
+pub(super) fn is_clean(what: &str, text: &str) -> Result<(), String> {
     match text.lines().find(|line| line.contains(|c| is_deceptive(c) && c != '\t')) {
         None => Ok(()),
         Some(line) => {

@@ -9,6 +9,7 @@ mod long_windows;
 mod made;
 mod made_probe;
 mod made_queries;
+mod observed;
 mod probes;
 mod queries;
 mod round_trip;

@@ -3,6 +3,7 @@
 
 mod args;
 mod change;
+mod observed;
 
 pub use args::CompareArgs;
 
@@ -28,9 +29,13 @@ pub fn compare(args: &CompareArgs) -> Result<(), AppError> {
     if !args.before.is_empty() {
         return change::change(args);
     }
+    if args.by.is_some() || args.since.is_some() {
+        return observed::observed(args);
+    }
     if args.files.len() < 2 {
         return Err(AppError::Input(
-            "compare needs two result files or more, or --before and --after: threadwise compare A B"
+            "compare needs two result files or more, or --before and --after: threadwise compare A B; one file of \
+             `threadwise observe` needs --by STATE or --since TIME"
                 .to_owned(),
         ));
     }

@@ -1,14 +1,14 @@
 //! `threadwise headroom`: used and remaining capacity of the machine.
 
 pub mod args;
-mod meter;
+pub mod meter;
 mod notes;
 pub mod serve;
 mod sink;
-mod terminal;
-mod textfile;
+pub mod terminal;
+pub mod textfile;
 mod trace;
-mod yields;
+pub mod yields;
 
 use crate::commands::stop_flag_without_thread;
 use crate::error::AppError;
@@ -27,7 +27,7 @@ const PATIENCE: Duration = Duration::from_millis(100);
 
 /// Shows windows until it is stopped.
 pub fn headroom(args: &HeadroomArgs) -> Result<(), AppError> {
-    let chosen = choose(args)?;
+    let chosen = choose(&args.yields)?;
     match args.recorded.is_empty() {
         true => live(args, &chosen),
         false => recorded(args, &chosen),
@@ -36,7 +36,7 @@ pub fn headroom(args: &HeadroomArgs) -> Result<(), AppError> {
 
 fn live(args: &HeadroomArgs, chosen: &Chosen) -> Result<(), AppError> {
     let stop = stop_flag_without_thread()?;
-    let mut meter = Meter::start(chosen, !args.no_switches)?;
+    let mut meter = Meter::start(chosen, !args.no_switches, false)?;
     let setting = Setting {
         smt_yield: meter.smt_yield(),
         yield_source: chosen.source,

@@ -12,6 +12,7 @@ pub mod headroom;
 pub mod left;
 pub mod list;
 pub mod neighbours;
+pub mod observe;
 pub mod probe;
 pub mod published;
 pub mod questions;

@@ -4,10 +4,12 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use threadwise_engine::connections::Limit;
 use threadwise_engine::server_cpus::ServerCpus;
+use threadwise_engine::statements::SourceFacts;
 use threadwise_engine::{
-    Engine, EngineError, KnownBy, LoadRequest, Loaded, Point, Running, StartRequest, Trial,
+    Engine, EngineError, KnownBy, LoadRequest, Loaded, Point, Running, StartRequest, StatementSource, Trial,
 };
-use threadwise_runner::{Also, RunnerError, ServerSays, Settings, Worker};
+use threadwise_observed::{Snapshot, StatementText};
+use threadwise_runner::{Also, RunnerError, ServerSays, Settings, StatementWorker, Worker};
 use threadwise_study::engine::{Properties, URL};
 use threadwise_study::{Options, Workload};
 
@@ -47,19 +49,58 @@ impl InProgram {
     }
 
     fn ask(&self, engine_options: &Options, also: Also) -> Result<ServerSays, EngineError> {
-        let failed = |why: String| EngineError::Failed {
-            engine: self.known.name().to_owned(),
-            action: "ask its server".to_owned(),
-            why,
-        };
         let worker = self.worker().map_err(EngineError::Missing)?;
-        threadwise_runner::server(&Settings::new(worker), engine_options, also).map_err(|error| match error {
-            RunnerError::Worker { failure, .. } if failure.kind == "option" => option(&failure.message),
-            RunnerError::Worker { failure, .. } if failure.kind == "engine" => {
-                EngineError::Said(failure.message)
-            }
-            other => failed(other.to_string()),
-        })
+        threadwise_runner::server(&Settings::new(worker), engine_options, also)
+            .map_err(|error| explained(self.known.name(), error))
+    }
+}
+
+/// An error of a worker as one of its engine.
+fn explained(name: &str, error: RunnerError) -> EngineError {
+    match error {
+        RunnerError::Worker { failure, .. } if failure.kind == "option" => option(&failure.message),
+        RunnerError::Worker { failure, .. } if failure.kind == "engine" => EngineError::Said(failure.message),
+        other => EngineError::Failed {
+            engine: name.to_owned(),
+            action: "ask its server".to_owned(),
+            why: other.to_string(),
+        },
+    }
+}
+
+/// Statistics of statements by the engine's worker program.
+struct Statements {
+    name: &'static str,
+    worker: StatementWorker,
+    facts: SourceFacts,
+    /// That of the start.
+    first: Option<Snapshot>,
+}
+
+impl Statements {
+    /// Reads once, so that the server's refusal is known.
+    fn open(name: &'static str, mut worker: StatementWorker) -> Result<Self, EngineError> {
+        let found = worker.read(&[], false).map_err(|error| explained(name, error))?;
+        Ok(Self { name, worker, facts: found.facts(), first: Some(found.snapshot()) })
+    }
+}
+
+impl StatementSource for Statements {
+    fn facts(&self) -> &SourceFacts {
+        &self.facts
+    }
+
+    fn snapshot(&mut self) -> Result<Snapshot, EngineError> {
+        if let Some(first) = self.first.take() {
+            return Ok(first);
+        }
+        let found = self.worker.read(&[], false).map_err(|error| explained(self.name, error))?;
+        Ok(found.snapshot())
+    }
+
+    fn texts(&mut self, keys: &[String], wants_text: bool) -> Result<Vec<StatementText>, EngineError> {
+        let found = self.worker.read(keys, wants_text).map_err(|error| explained(self.name, error))?;
+        Ok(found.texts())
     }
 }
 
@@ -135,6 +176,14 @@ impl Engine for InProgram {
             true => Ok(self.ask(engine_options, Also { points: false, cpus: true })?.cpus),
             false => Ok(None),
         }
+    }
+
+    fn statements(&self, engine_options: &Options) -> Result<Option<Box<dyn StatementSource>>, EngineError> {
+        let worker = self.worker().map_err(EngineError::Missing)?;
+        let started = StatementWorker::start(&Settings::new(worker), engine_options);
+        let name = self.known.name();
+        Statements::open(name, started.map_err(|error| explained(name, error))?)
+            .map(|source| Some(Box::new(source) as Box<dyn StatementSource>))
     }
 
     fn trials(&self) -> &'static [Trial] {

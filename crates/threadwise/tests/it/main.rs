@@ -33,6 +33,7 @@ mod left;
 mod load;
 mod locks;
 mod next_steps;
+mod observe;
 mod outputs;
 mod pin_server;
 mod probe;

@@ -1,6 +1,7 @@
 //! Error rates by simulated studies: `cargo xtask lab simulations`.
 
 pub mod coverage;
+mod observed;
 mod order;
 mod states;
 

@@ -35,6 +35,15 @@ pub const STATEMENTS: &[(&str, Handler)] = &[
         rows([NAME], found.into_iter().collect())
     }),
     ("SELECT TOP (1) last_dop FROM sys.dm_exec_query_stats", |_| numbers([2])),
+    (include_str!("../../../src/sql/statements.sql"), statements),
+    (include_str!("../../../src/sql/statement_marks.sql"), |_| {
+        let row = |key: &str, ours: i64| [Value::text(key), Value::text("shop"), Value::Int(ours)];
+        rows([NAME, NAME, Type::Int], vec![row("0x01", 0), row("0x02", 1), row("0x03", 0)])
+    }),
+    (include_str!("../../../src/sql/statement_texts.sql"), |_| {
+        let row = ["0x01", "shop", "(@p int)SELECT a FROM [t 1] WHERE b = @p AND c = 'secret'"];
+        rows([NAME; 3], vec![row.map(Value::text)])
+    }),
     ("SELECT TOP (1) data_pages FROM sys.allocation_units", |_| numbers([1])),
     ("SELECT IS_SRVROLEMEMBER('sysadmin')", |_| rows([Type::Int], vec![[Value::Int(1)]])),
     (include_str!("../../../src/sql/has_right.sql"), |_| rows([Type::Int], vec![[Value::Int(1)]])),
@@ -42,6 +51,18 @@ pub const STATEMENTS: &[(&str, Handler)] = &[
     ("DBCC DROPCLEANBUFFERS WITH NO_INFOMSGS", |_| Vec::new()),
     ("DBCC FREEPROCCACHE WITH NO_INFOMSGS", |_| Vec::new()),
 ];
+
+/// The plan cache: a statement with two plans, and the one that reads it. Calls grow from look to look.
+fn statements(call: &mut Call<'_>) -> Vec<Reply> {
+    call.state.looks_at_statements += 1;
+    let calls = call.state.looks_at_statements * 10;
+    let start = [Value::Null, Value::Null, Value::Int(1_700_000_000), Value::Int(0), Value::Int(0)];
+    let plan = |key: &str, plan: &str, calls: i64| {
+        [Value::text(key), Value::text(plan), Value::Int(calls), Value::Int(calls * 500), Value::Int(calls)]
+    };
+    let kinds = [NAME, NAME, Type::BigInt, Type::BigInt, Type::BigInt];
+    rows(kinds, vec![start, plan("0x01", "p1", calls), plan("0x01", "p2", 7), plan("0x02", "p3", 1)])
+}
 
 fn spid(connection: u64) -> i64 {
     i64::try_from(connection).unwrap() + 50

@@ -24,7 +24,7 @@ pub struct Quoting {
 
 /// Kind of a piece of text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(crate) enum Kind {
     /// White space, or a comment up to the end of the line.
     Space,
     /// A comment of `/* */`: it may be a hint.
@@ -43,17 +43,17 @@ pub(super) enum Kind {
 
 /// A piece of text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Token<'a> {
+pub(crate) struct Token<'a> {
     /// What it is.
-    pub(super) kind: Kind,
+    pub(crate) kind: Kind,
     /// Its characters.
-    pub(super) text: &'a str,
+    pub(crate) text: &'a str,
     /// Where it begins, in bytes.
-    pub(super) at: usize,
+    pub(crate) at: usize,
 }
 
 /// The pieces of a text, which together are the text; or where an unterminated one begins, and its kind.
-pub(super) fn tokens(text: &str, quoting: Quoting) -> Result<Vec<Token<'_>>, (usize, &'static str)> {
+pub(crate) fn tokens(text: &str, quoting: Quoting) -> Result<Vec<Token<'_>>, (usize, &'static str)> {
     let mut found: Vec<Token<'_>> = Vec::new();
     let mut at = 0;
     while at < text.len() {

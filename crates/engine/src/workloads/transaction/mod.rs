@@ -21,7 +21,7 @@ mod distribution;
 pub mod draft;
 mod draws;
 mod expression;
-mod lexer;
+pub(crate) mod lexer;
 mod mix;
 mod outlive;
 mod pgbench;

@@ -13,6 +13,8 @@ Examples:
   threadwise compare --before a1 a2 a3 --after b1 b2 b3 --fail-on-regression     for CI
   threadwise compare --card *.threadwise                     a line a study, for sharing
   threadwise compare published:cached-reads FILE     published ratios beside those of a file
+  threadwise compare observed.threadwise --by smt    statements in production, by a state
+  threadwise compare observed.threadwise --since yesterday    which of them got slower?
 
 A test for a change needs three studies per side or three pairs: studies of one machine
 differ by 1 to 3% from hour to hour more than their own intervals say.
@@ -28,6 +30,9 @@ Examples:
   threadwise compare --before a1 a2 a3 --after b1 b2 b3 --pairs    a1 with b1, and so on
   threadwise compare --card *.threadwise                     a line a study, for sharing
   threadwise compare published:cached-reads FILE     published ratios beside those of a file
+  threadwise compare observed.threadwise --by smt    statements in production, by a state
+  threadwise compare observed.threadwise --by state --between blue green
+  threadwise compare observed.threadwise --since 2026-11-29T12:00Z
 
 Ratios are matched by the names of their comparisons. Rates are shown if engine and workload are
 the same, and their ratio if the machine is, too. Rows a second of two engines are not compared:
@@ -40,6 +45,11 @@ exit code is then 4. It is 5 if a treatment may have got worse by the margin or 
 studies are too few to show it; the message says how many more would, and --undecided pass makes
 it 0. With fewer than three studies per side, or those of different machines, it is 2 and nothing
 is written.
+
+A file of `threadwise observe` is compared by a state of its intervals, or before and after a
+moment: the ratio of time a call of each statement, over intervals of like load and hour. The unit
+is the change of state if states took turns (nine episodes or more), otherwise the day. With one
+change only, the answer says that it is confounded (docs/how-to/slower-statements.md).
 
 --card prints one line of JSON a study: processor, engine, size of the data, gain from second
 threads. It names no machine, file or person. Nothing is sent anywhere.")]
@@ -86,6 +96,25 @@ pub struct CompareArgs {
         help_heading = "Before and after"
     )]
     pub undecided: UndecidedArg,
+    /// Compare statements of one file of `observe` by this state
+    ///
+    /// The two values that the file has, the second over the first; for smt on over off.
+    #[arg(long, value_enum, value_name = "STATE", conflicts_with_all = ["before", "after", "card", "since"], help_heading = "Statements in production")]
+    pub by: Option<ByArg>,
+    /// Compare before and after a moment: yesterday, 24h, 2026-11-29T12:00Z
+    ///
+    /// A time is counted back from the end of the file; yesterday is 24h. Dates are in UTC.
+    #[arg(long, value_name = "TIME", conflicts_with_all = ["before", "after", "card"], help_heading = "Statements in production")]
+    pub since: Option<String>,
+    /// The two values to compare if the file has more of them
+    #[arg(long, value_names = ["FIRST", "SECOND"], num_args = 2, requires = "by", help_heading = "Statements in production")]
+    pub between: Vec<String>,
+    /// Difference that is too small to matter, such as 5%
+    #[arg(long, value_name = "SHARE", default_value = "5%", value_parser = crate::input::share, help_heading = "Statements in production")]
+    pub margin: f64,
+    /// Number of statements that are compared, those with the most time
+    #[arg(long, value_name = "NUMBER", default_value = "100", value_parser = clap::value_parser!(u32).range(1..=100_000), help_heading = "Statements in production")]
+    pub top: u32,
     /// Print one line of JSON a study, for sharing (docs/JSON.md)
     #[arg(long, conflicts_with_all = ["json", "html", "before", "after", "fail_on_regression"], help_heading = "Output")]
     pub card: bool,
@@ -98,6 +127,21 @@ pub struct CompareArgs {
     /// Print JSON (docs/JSON.md)
     #[arg(long, help_heading = "Output")]
     pub json: bool,
+}
+
+/// Values of `--by`.
+#[derive(Debug, Clone, Copy, ValueEnum, PartialEq, Eq)]
+pub enum ByArg {
+    /// SMT of the server's machine
+    Smt,
+    /// The word of observe --state
+    State,
+    /// Governor and turbo of the server's machine
+    Clock,
+    /// Its online logical CPUs
+    Cpus,
+    /// Version of the server
+    Version,
 }
 
 /// Values of `--undecided`.

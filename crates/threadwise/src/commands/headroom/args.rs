@@ -26,13 +26,8 @@ does some 80% of it. Columns:
 A range means that busy times do not tell whether siblings were busy together, or that the yield is a
 range. Formulas and assumptions: docs/HEADROOM.md")]
 pub struct HeadroomArgs {
-    /// SMT yield: throughput of a core with two busy threads over one busy thread, such as 1.27 or 1.2-1.3
-    /// [default: from --from, otherwise the range of published ones]
-    #[arg(long = "yield", value_name = "Y", value_parser = smt_yield, conflicts_with = "from")]
-    pub smt_yield: Option<SmtYield>,
-    /// Use the SMT yield of this result file, with its interval, and its clocks if it has them
-    #[arg(long, value_name = "FILE")]
-    pub from: Option<PathBuf>,
+    #[command(flatten)]
+    pub yields: YieldArgs,
     /// Interval between lines, 100ms to 1h
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = crate::input::busy_interval)]
     pub interval: f64,
@@ -62,6 +57,18 @@ pub struct HeadroomArgs {
     pub no_switches: bool,
 }
 
+/// The SMT yield by which capacity is computed.
+#[derive(Debug, Args)]
+pub struct YieldArgs {
+    /// SMT yield: throughput of a core with two busy threads over one busy thread, such as 1.27 or 1.2-1.3
+    /// [default: from --from, otherwise the range of published ones]
+    #[arg(long = "yield", value_name = "Y", value_parser = smt_yield, conflicts_with = "from")]
+    pub smt_yield: Option<SmtYield>,
+    /// Use the SMT yield of this result file, with its interval, and its clocks if it has them
+    #[arg(long, value_name = "FILE")]
+    pub from: Option<PathBuf>,
+}
+
 /// `1.27`, or `1.2-1.35`.
 fn smt_yield(text: &str) -> Result<SmtYield, String> {
     let number = |text: &str| {
@@ -73,7 +80,7 @@ fn smt_yield(text: &str) -> Result<SmtYield, String> {
 }
 
 /// Parses `127.0.0.1:9464`, `[::1]:9464`, or a port alone.
-fn address(text: &str) -> Result<SocketAddr, String> {
+pub fn address(text: &str) -> Result<SocketAddr, String> {
     let port = |text: &str| Some(SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), text.parse().ok()?));
     let parsed = text.parse().ok().or_else(|| port(text.strip_prefix(':').unwrap_or(text)));
     parsed.ok_or_else(|| {

@@ -32,6 +32,8 @@ pub struct Window {
     pub rows: Vec<Row>,
     /// Clock now over that with all busy, if counted.
     pub clock_ratio: Option<f64>,
+    /// Clock of busy time in MHz, if counted.
+    pub busy_mhz: Option<f64>,
     /// The logical CPUs that are online now, if they changed.
     pub online_now: Option<CpuSet>,
 }
@@ -55,21 +57,24 @@ pub struct Meter {
 
 struct LiveClock {
     sampler: Clock,
-    all_busy_mhz: f64,
+    /// That of a study; without it only the clock itself is known.
+    all_busy_mhz: Option<f64>,
 }
 
 impl Meter {
-    /// Takes the first reading of this machine; the first window begins now.
+    /// Takes the first reading of this machine; the first window begins now. `wants_clock`: count the clock even if it
+    /// cannot be compared with one of a study.
     ///
     /// # Errors
     /// The topology or /proc/stat cannot be read.
-    pub fn start(chosen: &Chosen, wants_switches: bool) -> Result<Self, AppError> {
+    pub fn start(chosen: &Chosen, wants_switches: bool, wants_clock: bool) -> Result<Self, AppError> {
         let topology = topology::live()?;
         let layout = Layout::of(&topology);
         let stat = ProcStat::open(Path::new("/")).map_err(unreadable)?;
         let clock = match chosen.by_cycle {
+            None if wants_clock => live_clock(&layout, None),
             None => Err(chosen.no_clock.to_owned()),
-            Some((_, all_busy_mhz)) => live_clock(&layout, all_busy_mhz),
+            Some((_, all_busy_mhz)) => live_clock(&layout, Some(all_busy_mhz)),
         };
         let smt_yield = match (&clock, chosen.by_cycle) {
             (Ok(_), Some((by_cycle, _))) => by_cycle,
@@ -140,7 +145,7 @@ impl Meter {
         self.stat.read(&mut self.after).map_err(unreadable)?;
         let now = Instant::now();
         let length_s = now.duration_since(self.began).as_secs_f64();
-        let clock_ratio = self.finish_clock(length_s);
+        let (busy_mhz, clock_ratio) = self.finish_clock(length_s);
         let is_changed = !self.before.iter().map(|one| one.cpu).eq(self.after.iter().map(|one| one.cpu));
         if is_changed {
             self.topology = topology::live()?;
@@ -157,7 +162,7 @@ impl Meter {
         self.began = now;
         self.start_clock();
         let online_now = is_changed.then(|| self.layout.cpus());
-        Ok(Window { end: Some(SystemTime::now()), length_s, rows, clock_ratio, online_now })
+        Ok(Window { end: Some(SystemTime::now()), length_s, rows, clock_ratio, busy_mhz, online_now })
     }
 
     fn start_clock(&mut self) {
@@ -167,12 +172,14 @@ impl Meter {
         }
     }
 
-    fn finish_clock(&mut self, length_s: f64) -> Option<f64> {
-        let clock = self.clock.as_mut().ok()?;
+    /// Clock of busy time in MHz, and over that with all busy.
+    fn finish_clock(&mut self, length_s: f64) -> (Option<f64>, Option<f64>) {
+        let Ok(clock) = &mut self.clock else { return (None, None) };
         let now_ns = nanoseconds(self.origin.elapsed());
         let mut readings = Vec::new();
         clock.sampler.finish(&Moment { now_ns, cpus: &self.layout.cpus(), pids: &[] }, &mut readings);
-        Some(busy_mhz(&readings, length_s)? / clock.all_busy_mhz)
+        let mhz = busy_mhz(&readings, length_s);
+        (mhz, mhz.zip(clock.all_busy_mhz).map(|(mhz, all_busy_mhz)| mhz / all_busy_mhz))
     }
 }
 
@@ -190,7 +197,7 @@ fn nanoseconds(time: Duration) -> u64 {
 }
 
 /// The clock's sampler, if it counts cycles here: cpufreq's value is often the requested clock.
-fn live_clock(layout: &Layout, all_busy_mhz: f64) -> Result<LiveClock, String> {
+fn live_clock(layout: &Layout, all_busy_mhz: Option<f64>) -> Result<LiveClock, String> {
     let mut sampler = Clock::new(Path::new("/"));
     let cpus = layout.cpus();
     let mut readings = Vec::new();
@@ -245,7 +252,14 @@ pub fn recorded(args: &HeadroomArgs, smt_yield: SmtYield) -> Result<(Topology, V
         let times = cpu_times(&times, args.interval);
         let cores = core_times(&layout, &times, &[], args.interval);
         let rows = rows(&layout, &cores, args.interval, &smt_yield, 1.0);
-        Ok(Window { end: None, length_s: args.interval, rows, clock_ratio: None, online_now: None })
+        Ok(Window {
+            end: None,
+            length_s: args.interval,
+            rows,
+            clock_ratio: None,
+            busy_mhz: None,
+            online_now: None,
+        })
     };
     let pairs = texts.windows(2).zip(args.recorded.windows(2));
     let windows = pairs.map(window).collect::<Result<Vec<Window>, AppError>>()?;

@@ -47,7 +47,7 @@ impl Sink {
             let notes = notes.iter().map(|note| marked(note).into_owned()).collect();
             return Ok(Self::Screen(Terminal::enter()?, notes));
         }
-        let file = args.textfile.as_deref().map(Textfile::new).transpose()?;
+        let file = args.textfile.as_deref().map(|path| Textfile::new(path, exposition::MARK)).transpose()?;
         notes.iter().for_each(|note| output::tell(note));
         if let Some(file) = file {
             if !file.is_collected() {

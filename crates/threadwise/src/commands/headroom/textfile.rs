@@ -6,7 +6,6 @@ use crate::error::AppError;
 use std::ffi::{OsStr, OsString};
 use std::io::Read;
 use std::path::{Path, PathBuf};
-use threadwise_headroom::exposition::MARK;
 use threadwise_reload::dir::Dir;
 
 /// A file that may be replaced, in a folder held open so that renaming it does not matter.
@@ -15,14 +14,15 @@ pub struct Textfile {
     folder: Dir,
     name: OsString,
     aside: OsString,
+    mark: &'static str,
 }
 
 impl Textfile {
-    /// Checks that the file may be written: it is new, or one that this command wrote.
+    /// Checks that the file may be written: it is new, or one that this command wrote, which begins with the mark.
     ///
     /// # Errors
     /// It is another file, its folder cannot be written, or root would follow another user's link to it.
-    pub fn new(path: &Path) -> Result<Self, AppError> {
+    pub fn new(path: &Path, mark: &'static str) -> Result<Self, AppError> {
         let Some(name) = path.file_name().filter(|_| path != Path::new("-")) else {
             let why = "is not a file name that node_exporter can read: give one such as ./threadwise.prom";
             return Err(AppError::Input(format!("'{}' {why}", path.display())));
@@ -36,7 +36,7 @@ impl Textfile {
         })?;
         let mut aside = name.to_owned();
         aside.push(format!(".{}.new", std::process::id()));
-        let file = Self { path: path.to_owned(), folder, name: name.to_owned(), aside };
+        let file = Self { path: path.to_owned(), folder, name: name.to_owned(), aside, mark };
         file.expect_ours()?;
         // Only creating a file shows whether this user may; it is removed at once.
         let made = file.folder.create(&file.aside).and_then(|_| file.folder.remove(&file.aside));
@@ -66,23 +66,24 @@ impl Textfile {
     fn expect_ours(&self) -> Result<(), AppError> {
         match self.folder.stat(&self.name) {
             Ok(None) => Ok(()),
-            Ok(Some(_)) if is_written_here(&self.folder, &self.name) => Ok(()),
-            _ => Err(foreign(&self.path)),
+            Ok(Some(_)) if is_written_here(&self.folder, &self.name, self.mark) => Ok(()),
+            _ => Err(foreign(&self.path, self.mark)),
         }
     }
 }
 
 /// Whether it is a regular file that begins with the mark.
-fn is_written_here(folder: &Dir, name: &OsStr) -> bool {
+fn is_written_here(folder: &Dir, name: &OsStr, mark: &str) -> bool {
     let mut head = Vec::new();
-    let read = folder.regular(name).and_then(|file| file.take(MARK.len() as u64).read_to_end(&mut head));
-    read.is_ok() && head == MARK.as_bytes()
+    let read = folder.regular(name).and_then(|file| file.take(mark.len() as u64).read_to_end(&mut head));
+    read.is_ok() && head == mark.as_bytes()
 }
 
-fn foreign(path: &Path) -> AppError {
+fn foreign(path: &Path, mark: &str) -> AppError {
     AppError::Input(format!(
-        "{} exists, was not written by `threadwise headroom`, and is not overwritten: give another name",
-        path.display()
+        "{} exists, was not written by `{}`, and is not overwritten: give another name",
+        path.display(),
+        mark.trim_start_matches("# ")
     ))
 }
 
@@ -91,23 +92,24 @@ mod tests {
     use super::*;
     use std::fs;
     use std::os::unix::fs::{PermissionsExt, symlink};
+    use threadwise_headroom::exposition::MARK;
 
     #[test]
     fn only_its_own_file_is_replaced() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("t.prom");
-        let file = Textfile::new(&path).unwrap();
+        let file = Textfile::new(&path, MARK).unwrap();
         let text = |value: u32| format!("{MARK}: text\nx {value}\n");
         file.replace(&text(1)).unwrap();
         file.replace(&text(2)).unwrap();
         assert_eq!(fs::read_to_string(&path).unwrap(), text(2));
-        assert!(Textfile::new(&path).is_ok() && file.is_collected());
+        assert!(Textfile::new(&path, MARK).is_ok() && file.is_collected());
         fs::write(&path, "theirs\n").unwrap();
-        assert!(Textfile::new(&path).is_err() && file.replace(&text(3)).is_err());
+        assert!(Textfile::new(&path, MARK).is_err() && file.replace(&text(3)).is_err());
         assert_eq!(fs::read_to_string(&path).unwrap(), "theirs\n");
         let link = folder.path().join("link.prom");
         symlink(folder.path().join("absent"), &link).unwrap();
-        assert!(Textfile::new(&link).is_err());
+        assert!(Textfile::new(&link, MARK).is_err());
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2);
     }
 
@@ -117,7 +119,7 @@ mod tests {
         let at = |name: &str| root.path().join(name);
         fs::create_dir(at("users")).unwrap();
         fs::create_dir(at("roots")).unwrap();
-        let file = Textfile::new(&at("users/t.prom")).unwrap();
+        let file = Textfile::new(&at("users/t.prom"), MARK).unwrap();
         // Its user puts a link to another folder in the folder's place.
         fs::rename(at("users"), at("away")).unwrap();
         symlink(at("roots"), at("users")).unwrap();
@@ -127,12 +129,12 @@ mod tests {
         assert_eq!(mode & 0o600, 0o600);
         if rustix::process::geteuid().is_root() {
             std::os::unix::fs::lchown(at("users"), Some(65_534), None).unwrap();
-            let why = Textfile::new(&at("users/t.prom")).err().unwrap().to_string();
+            let why = Textfile::new(&at("users/t.prom"), MARK).err().unwrap().to_string();
             assert!(why.contains("does not follow"), "{why}");
             assert_eq!(fs::read_dir(at("roots")).unwrap().count(), 0);
         }
         for bad in ["-", "/", "..", "nowhere/t.prom"] {
-            assert!(Textfile::new(Path::new(bad)).is_err(), "{bad}");
+            assert!(Textfile::new(Path::new(bad), MARK).is_err(), "{bad}");
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The SMT yield for `headroom`: given, measured by a study, or published.
 
-use super::args::HeadroomArgs;
+use super::args::YieldArgs;
 use crate::error::AppError;
 use crate::opened::Opened;
 use std::path::Path;
@@ -30,7 +30,7 @@ const NO_STUDY: &str = "--from FILE has the clocks of a study";
 ///
 /// # Errors
 /// The file cannot be read or has no yield.
-pub fn choose(args: &HeadroomArgs) -> Result<Chosen, AppError> {
+pub fn choose(args: &YieldArgs) -> Result<Chosen, AppError> {
     let simple = |smt_yield, source, words: &str| Chosen {
         smt_yield,
         source,

@@ -20,7 +20,7 @@ make)
   if [ "$(id -u)" = 0 ]; then chown postgres "$2"; fi
   own "$bin/initdb" -D "$2/data" -U bench -A trust -N --no-instructions ;;
 start)
-  own "$bin/pg_ctl" -D "$2/data" -w -l "$2/log" -o "-F -k $2 -c listen_addresses= -c shared_buffers=32MB" start ;;
+  own "$bin/pg_ctl" -D "$2/data" -w -l "$2/log" -o "-F -k $2 -c listen_addresses= -c shared_buffers=32MB @MORE@" start ;;
 copy)
   cp -a "$2" "$3"
   rm -f "$3/log" ;;
@@ -30,7 +30,7 @@ esac
 "#;
 
 /// A folder with a PostgreSQL of its own that `pgbench -i` has filled; stopped when dropped.
-struct Cluster<'a> {
+pub struct Cluster<'a> {
     lab: &'a Lab,
     bin: PathBuf,
 }
@@ -38,11 +38,20 @@ struct Cluster<'a> {
 impl<'a> Cluster<'a> {
     /// Made, filled and running.
     fn start(lab: &'a Lab, bin: PathBuf) -> Self {
+        Self::start_with(lab, bin, "")
+    }
+
+    /// The same with more options of the server.
+    pub fn start_with(lab: &'a Lab, bin: PathBuf, more: &str) -> Self {
         // Another user has to reach the socket and the data.
         for folder in [lab.path(), &lab.tmp()] {
             std::fs::set_permissions(folder, std::fs::Permissions::from_mode(0o711)).unwrap();
         }
-        std::fs::write(lab.path().join("server.sh"), SERVER.replace("@BIN@", bin.to_str().unwrap())).unwrap();
+        std::fs::write(
+            lab.path().join("server.sh"),
+            SERVER.replace("@BIN@", bin.to_str().unwrap()).replace("@MORE@", more),
+        )
+        .unwrap();
         std::fs::create_dir(lab.path().join("said")).unwrap();
         let cluster = Self { lab, bin };
         cluster.server(&["make", &cluster.folder()]);
@@ -54,11 +63,11 @@ impl<'a> Cluster<'a> {
         cluster
     }
 
-    fn folder(&self) -> String {
+    pub fn folder(&self) -> String {
         self.lab.path().join("pg").to_str().unwrap().to_owned()
     }
 
-    fn server(&self, args: &[&str]) {
+    pub fn server(&self, args: &[&str]) {
         let mut command = Command::new("sh");
         // pg_ctl's server keeps what it is given: pipes would never end.
         let log = std::fs::File::create(self.lab.path().join("server.log")).unwrap();
@@ -77,7 +86,7 @@ impl Drop for Cluster<'_> {
 }
 
 /// The folder of PostgreSQL's programs: Debian's newest, or that of `postgres` on PATH.
-fn postgres() -> PathBuf {
+pub fn postgres() -> PathBuf {
     let versions = std::fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
     let mut folders: Vec<PathBuf> = versions.map(|version| version.path().join("bin")).collect();
     folders.sort();

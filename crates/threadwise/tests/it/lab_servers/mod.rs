@@ -2,7 +2,9 @@
 
 pub mod command_tools;
 pub mod connections;
+pub mod cost;
 pub mod firebird;
+pub mod observe;
 pub mod reload_input;
 pub mod servers;
 pub mod worklist;
