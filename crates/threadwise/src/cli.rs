@@ -394,7 +394,7 @@ pub struct RunArgs {
     /// Numbers of jobs of a work list, such as 1,2,4
     ///
     /// Each is measured for every placement of the work list.
-    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = crate::input::count, help_heading = "Commands and lists")]
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = crate::input::count, hide_short_help = true, help_heading = "Commands and lists")]
     pub jobs: Option<Vec<u32>>,
     /// Items of a work list: a text file with one item a line
     ///

@@ -26,12 +26,13 @@ const PRESET: &str = "preset";
 const NAME_WIDTH: usize = 18;
 
 /// Presets by the question that each answers.
-const PRESETS: [(&str, &[&str]); 7] = [
+const PRESETS: [(&str, &[&str]); 8] = [
     (
         "What do second threads and further cores add?",
         &["placement", "cached-reads", "concurrent-inserts", "kernels", "smt-off", "smt-boots"],
     ),
-    ("How many sessions or connections?", &["session-sweep", "pool", "transaction"]),
+    ("How many sessions or connections?", &["session-sweep", "pool", "transaction", "vcpus"]),
+    ("How long do requests take at the load that you have?", &["load"]),
     (
         "Which degree of parallelism?",
         &["maxdop", "parallel-queries", "parallel-workers", "tpch-streams", "mixed-load"],

@@ -163,9 +163,9 @@ pub struct VcpuArgs {
     /// [default: what the server says; of a private server the logical CPUs that it may use]
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..=i64::from(MOST_VCPUS)), hide_short_help = true, help_heading = "Servers")]
     pub vcpus: Option<u32>,
-    /// Share of your server that the preset vcpus may keep busy, such as 50% or 150%
+    /// Share of your server that vcpus may keep busy, such as 50%
     ///
-    /// Of 8 vCPUs 50% are four sessions, which do not show what the second half adds; 100% keeps all of them busy, and 150%
+    /// For the preset vcpus. Of 8 vCPUs 50% are four sessions, which do not show what the second half adds; 100% keeps all of them busy, and 150%
     /// shows what sessions past them do. A server of yours is not loaded without it. The study stops when another
     /// connection's statements take three times as long as before. [default: 150% of a private server]
     #[arg(long, value_name = "PERCENT", value_parser = crate::input::server_share, hide_short_help = true, help_heading = "Servers")]
@@ -270,7 +270,7 @@ pub struct TransactionArgs {
     /// pg_stat_statements is the source, of PostgreSQL. The draft has the statements with the most time, with weights by
     /// their calls, and marks where values of parameters have to be filled in. Nothing is written, and none of the
     /// statements is executed.
-    #[arg(long, value_name = "SOURCE", conflicts_with_all = ["transaction", "plan", "json"], help_heading = "Transactions")]
+    #[arg(long, value_name = "SOURCE", conflicts_with_all = ["transaction", "plan", "json"], hide_short_help = true, help_heading = "Transactions")]
     pub transactions_from: Option<String>,
     /// Most statements of the draft [default: 10]
     #[arg(long, value_name = "NUMBER", requires = "transactions_from", value_parser = clap::value_parser!(u32).range(1..=100), hide_short_help = true, help_heading = "Transactions")]
