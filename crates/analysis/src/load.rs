@@ -148,12 +148,19 @@ pub(crate) fn load(setting: &Setting<'_>, observed: &Observed, runs: &[Run]) -> 
             runs.get(block.sources[at]?)
         };
         let of_treatment: Vec<&Run> = observed.blocks.iter().filter_map(of_block).collect();
-        point(study, at, &of_treatment, setting.alpha)
+        let waiting = waiting(observed, at, setting.alpha);
+        point(study, at, &of_treatment, waiting, setting.alpha)
     };
     Some(Load { points: (0..study.treatments.len()).filter_map(point).collect() })
 }
 
-fn point(study: &Study, at: usize, runs: &[&Run], alpha: f64) -> Option<LoadPoint> {
+fn point(
+    study: &Study,
+    at: usize,
+    runs: &[&Run],
+    waiting_share: Option<Interval>,
+    alpha: f64,
+) -> Option<LoadPoint> {
     let treatment = &study.treatments[at];
     let clusters = Clusters::of(&runs.iter().map(|run| merged(run)).collect::<Vec<_>>());
     let quantile = |q: f64| clusters.as_ref()?.quantile(q, alpha);
@@ -162,8 +169,6 @@ fn point(study: &Study, at: usize, runs: &[&Run], alpha: f64) -> Option<LoadPoin
     };
     let logs: Vec<f64> =
         clusters.iter().flat_map(|one| one.means_ns().map(f64::ln).collect::<Vec<_>>()).collect();
-    let waiting_share =
-        mean("share", |run| per(of_sessions(run, BEGUN_LATE) + of_slices(run, UNSERVED), due(run)));
     let total = |amount: fn(&Run) -> f64| runs.iter().map(|run| amount(run)).sum::<f64>();
     let unserved_share = per(total(|run| of_slices(run, UNSERVED)), total(due)).unwrap_or(0.0);
     Some(LoadPoint {
@@ -217,10 +222,25 @@ fn steps(run: &Run) -> f64 {
     run.slices.iter().flat_map(|slice| &slice.sessions).map(|session| session.steps as f64).sum()
 }
 
-/// Mean latency of a run's requests; `None` of a run that is not at a rate, or at one that is too high.
-pub(crate) fn mean_latency_ns(run: &Run, merged: &MergedLatency) -> Option<f64> {
-    let waiting = per(of_sessions(run, BEGUN_LATE) + of_slices(run, UNSERVED), due(run))?;
-    Clusters::of(std::slice::from_ref(merged)).filter(|_| waiting <= TOO_MANY)?.means_ns().next()
+/// Share of a run's requests that had not begun at the end of their window; `None` of a run that is not at a rate.
+pub(crate) fn waiting_share(run: &Run) -> Option<f64> {
+    per(of_sessions(run, BEGUN_LATE) + of_slices(run, UNSERVED), due(run))
+}
+
+/// Mean latency of all steps.
+pub(crate) fn mean_latency_ns(merged: &MergedLatency) -> Option<f64> {
+    Clusters::of(std::slice::from_ref(merged))?.means_ns().next()
+}
+
+/// Shares of requests that wait at the end of a treatment's windows, mean over blocks; `None` without a rate.
+fn waiting(observed: &Observed, treatment: usize, alpha: f64) -> Option<Interval> {
+    let of_block = |block: &ObservedBlock| observed.usable(block, treatment)?.waiting_share;
+    arithmetic(&observed.blocks.iter().filter_map(of_block).collect::<Vec<f64>>(), "share", alpha)
+}
+
+/// Whether a treatment's rate is shown to be too high.
+pub(crate) fn is_overload(observed: &Observed, treatment: usize, alpha: f64) -> bool {
+    waiting(observed, treatment, alpha).is_some_and(|share| share.low > TOO_MANY)
 }
 
 #[cfg(test)]

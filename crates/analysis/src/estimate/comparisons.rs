@@ -9,7 +9,7 @@ use super::observed::Observed;
 use super::sides::Sides;
 use super::types::{LATENCY_MEAN, THROUGHPUT};
 use super::work::Work;
-use crate::{Direction, Estimate, NoiseFloor};
+use crate::{Direction, Estimate, NoiseFloor, load};
 use threadwise_statistics::{MeanEstimate, correlation};
 use threadwise_study::{Comparison, Study};
 
@@ -194,6 +194,12 @@ pub fn throughput_over(study: &Study, observed: &Observed, top: usize, below: &[
 /// d of every block in which all sides are usable; `None` if no block has one, or if any of those blocks has too few
 /// steps for a percentile (dropping only those would favour fast blocks).
 fn series(study: &Study, observed: &Observed, metric: Metric, sides: &Sides) -> Option<Series> {
+    let is_latency = metric != Metric::CpuNsPerRow && study.is_at_a_rate();
+    let mut all = std::iter::once(&sides.top).chain(&sides.below);
+    // A queue that grows has no latency.
+    if is_latency && all.any(|at| load::is_overload(observed, *at, 1.0 - study.design.level)) {
+        return None;
+    }
     let mut series = Series::default();
     for block in &observed.blocks {
         let Some(treatment) = observed.usable(block, sides.top) else { continue };

@@ -42,8 +42,10 @@ pub struct Digest {
     pub halves: Option<Halves>,
     /// Step latencies of all its slices and sessions.
     pub latency: Latency,
-    /// Mean latency of its requests, of a run at a rate that is not too high.
+    /// Mean latency of its requests, of a run at a rate.
     pub mean_latency_ns: Option<f64>,
+    /// Share of its requests that waited at the end of their window, of a run at a rate.
+    pub waiting_share: Option<f64>,
     /// Sums over its slices.
     pub totals: Totals,
     /// Results of its readings.
@@ -185,6 +187,7 @@ impl Digest {
             halves: None,
             latency: Latency::TooFew,
             mean_latency_ns: None,
+            waiting_share: None,
             totals: Totals { wait_ns: Some(0.0), ..Totals::default() },
             telemetry: Telemetry::default(),
             amounts: Amounts::default(),
@@ -211,7 +214,8 @@ impl Digest {
             }
             slices_p99_ns.push(digest.add_latency(slice, merged, &mut of_slice));
         }
-        digest.mean_latency_ns = load::mean_latency_ns(run, merged);
+        digest.waiting_share = load::waiting_share(run);
+        digest.mean_latency_ns = digest.waiting_share.and_then(|_| load::mean_latency_ns(merged));
         if digest.latency == Latency::TooFew {
             digest.latency = known(merged, &slices_p99_ns).unwrap_or(Latency::TooFew);
         }

@@ -128,9 +128,11 @@ impl<'a> Points<'a> {
         rates
     }
 
-    /// Level of the confidence intervals, as its complement.
-    fn alpha(&self) -> f64 {
-        1.0 - self.facts.level()
+    /// Level of the answers about a bound, as its complement: placements, or at one rate all treatments, are one family
+    /// (Bonferroni).
+    fn bound_alpha(&self) -> f64 {
+        let family = if self.rates().len() > 1 { self.series().len() } else { self.shown().count() };
+        (1.0 - self.facts.level()) / family.max(1) as f64
     }
 
     /// What keeps the bound that was asked for.
@@ -142,10 +144,10 @@ impl<'a> Points<'a> {
         }
     }
 
-    /// Of the treatments at one rate those that keep the bound: all of them are one family (Bonferroni).
+    /// Of the treatments at one rate those that keep the bound.
     fn which_keep(&self, rate: f64, bound_ns: f64) -> Option<Finding> {
         let points: Vec<&Point<'_>> = self.shown().collect();
-        let alpha = self.alpha() / points.len() as f64;
+        let alpha = self.bound_alpha();
         let that = |keeps: Keeps| {
             let all = points.iter().filter(move |point| point.load.keeps(bound_ns, alpha) == keeps);
             all.map(|point| point.name.clone()).collect::<Vec<String>>()
@@ -168,8 +170,9 @@ impl<'a> Points<'a> {
         }
         text.push(".");
         if let Some(first) = points.iter().find(|point| shown.contains(&point.name)) {
-            text.push(self.busy(first).map_or_else(Prose::default, |busy| {
-                prose!(" With {} its logical CPUs are {} busy.", &first.name, busy)
+            text.push(self.busy(first).map_or_else(Prose::default, |(busy, left)| {
+                let name = first.name.as_str();
+                prose!(" With {} its logical CPUs are {} busy, which leaves at most {}.", name, busy, left)
             }));
         }
         let names: Vec<&str> = points.iter().map(|point| point.load.treatment.as_str()).collect();
@@ -179,8 +182,7 @@ impl<'a> Points<'a> {
     /// The highest rate of each placement within the bound, the highest first.
     fn up_to_which_rate(&self, bound_ns: f64) -> Option<Finding> {
         let series = self.series();
-        // Every placement has its own answer, so all of them are one family.
-        let alpha = self.alpha() / series.len().max(1) as f64;
+        let alpha = self.bound_alpha();
         let mut found: Vec<(HighestRate, &str, &[&Point<'_>])> = Vec::new();
         for (name, points) in &series {
             let loads: Vec<&LoadPoint> = points.iter().map(|point| point.load).collect();
@@ -191,7 +193,8 @@ impl<'a> Points<'a> {
             let kept = points.iter().find(|point| Some(point.load.rate_per_s) == rate.kept);
             let busy = kept.and_then(|point| {
                 let at = per_s(point.load.rate_per_s);
-                Some(prose!("; its logical CPUs are {} busy at {}", self.busy(point)?, at))
+                let (busy, left) = self.busy(point)?;
+                Some(prose!("; its logical CPUs are {} busy at {}, which leaves at most {}", busy, at, left))
             });
             let busy = busy.unwrap_or_default();
             match at {
@@ -316,10 +319,11 @@ impl<'a> Points<'a> {
         [few, latest].into_iter().flatten().collect()
     }
 
-    /// Busy share of the logical CPUs of a point.
-    fn busy(&self, point: &Point<'_>) -> Option<Prose> {
-        let busy = self.facts.summary(&point.load.treatment)?.metrics.get("busy_share")?;
-        Some(share(busy.mean))
+    /// Busy share of the logical CPUs of a point, and what is left: at most, since a busy core's other thread has less
+    /// than half of it.
+    fn busy(&self, point: &Point<'_>) -> Option<(Prose, Prose)> {
+        let busy = self.facts.summary(&point.load.treatment)?.metrics.get("busy_share")?.mean;
+        Some((share(busy), share((1.0 - busy).max(0.0))))
     }
 
     fn section(&self) -> Section {
@@ -387,7 +391,7 @@ impl<'a> Points<'a> {
         let summary = self.facts.summary(&load.treatment);
         let mark = match (load.is_overload, self.facts.asked.p99_ns) {
             (true, _) => "overload",
-            (false, Some(bound)) => match load.keeps(bound, self.alpha()) {
+            (false, Some(bound)) => match load.keeps(bound, self.bound_alpha()) {
                 Keeps::Shown => "within",
                 Keeps::ShownNot => "beyond",
                 Keeps::Open => "open",
