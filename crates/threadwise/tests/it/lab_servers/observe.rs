@@ -15,8 +15,9 @@ pub const STATISTICS: &str =
 /// Statements by number that take this factor of time in the state `green`.
 const FACTORS: [(usize, f64); 5] = [(3, 1.5), (8, 2.0), (15, 1.4), (22, 0.6), (29, 1.7)];
 const STATEMENTS: usize = 30;
-/// Twelve triples of episodes.
+/// Twelve triples of episodes; and the most, where other work of the machine makes them noisy.
 const EPISODES: usize = 36;
+const MOST_EPISODES: usize = 4 * EPISODES;
 
 /// Rows of a statement: the work of a call grows with them.
 const ROWS: f64 = 4000.0;
@@ -81,6 +82,19 @@ pub fn wait_for(lab: &Lab, intervals: usize) {
     super::servers::wait_until("observe prints its intervals", || lines(lab).len() >= intervals);
 }
 
+/// The factor of a statement, by its text.
+fn factor(text: &str) -> Option<f64> {
+    let number = text.matches("+ $").count();
+    FACTORS.iter().find(|(one, _)| text.contains("sum(g)") && *one == number).map(|(_, factor)| *factor)
+}
+
+/// Whether all of the five are shown to differ.
+fn are_decided(found: &Value) -> bool {
+    let all = found["statements"].as_array().unwrap().iter();
+    let mut five = all.filter(|one| one["text"].as_str().and_then(factor).is_some());
+    five.all(|one| one["adjusted_low"].as_f64() > Some(1.0) || one["adjusted_high"].as_f64() < Some(1.0))
+}
+
 #[test]
 #[ignore = "laboratory: servers"]
 fn five_of_thirty_statements_are_found_with_their_factors() {
@@ -94,22 +108,27 @@ fn five_of_thirty_statements_are_found_with_their_factors() {
     let state_file = lab.path().join("state.txt");
     std::fs::write(&state_file, "blue\n").unwrap();
     let mut child = observing(&lab, &url(&folder, "bench"), &["--state-file", "state.txt"]);
-    for episode in 0..EPISODES {
-        let state = ["blue", "green"][episode % 2];
-        std::fs::write(&state_file, format!("{state}\n")).unwrap();
-        let mut load = Command::new(bin.join("pgbench"));
-        load.args(["-h", &folder, "-U", "bench", "-n", "-T", "4", "-R", "12", "-f"]);
-        let file = lab.path().join(format!("{state}.sql"));
-        let done =
-            load.arg(file).arg("postgres").stdout(Stdio::null()).stderr(Stdio::null()).status().unwrap();
-        assert!(done.success());
-    }
+    let mut episodes = 0;
+    let (found, all) = loop {
+        for _ in 0..EPISODES {
+            let state = ["blue", "green"][episodes % 2];
+            std::fs::write(&state_file, format!("{state}\n")).unwrap();
+            let mut load = Command::new(bin.join("pgbench"));
+            load.args(["-h", &folder, "-U", "bench", "-n", "-T", "4", "-R", "12", "-f"]);
+            load.arg(lab.path().join(format!("{state}.sql"))).arg("postgres");
+            assert!(load.stdout(Stdio::null()).stderr(Stdio::null()).status().unwrap().success());
+            episodes += 1;
+        }
+        let said = lab.ok(&["compare", "o.threadwise", "--by", "state", "--json"]);
+        let found: Value = serde_json::from_str(&said.stdout).unwrap();
+        let all = lab.ok(&["compare", "o.threadwise", "--by", "state", "--all"]).stdout;
+        if are_decided(&found) || episodes >= MOST_EPISODES {
+            break (found, all);
+        }
+    };
     stop(&mut child);
-    let said = lab.ok(&["compare", "o.threadwise", "--by", "state", "--json"]);
-    let found: Value = serde_json::from_str(&said.stdout).unwrap();
-    let all = lab.ok(&["compare", "o.threadwise", "--by", "state", "--all"]).stdout;
     assert_eq!((found["first"].as_str(), found["second"].as_str()), (Some("blue"), Some("green")), "{all}");
-    assert_eq!(found["changes"], EPISODES - 1, "{all}");
+    assert_eq!(found["changes"], episodes - 1, "{all}");
     let mut seen = 0;
     for one in found["statements"].as_array().unwrap() {
         let text = one["text"].as_str().unwrap();
@@ -118,11 +137,11 @@ fn five_of_thirty_statements_are_found_with_their_factors() {
             continue;
         }
         seen += 1;
-        let factor = FACTORS.iter().find(|(number, _)| *number == text.matches("+ $").count());
+        let factor = factor(text);
         let (low, high) = (one["adjusted_low"].as_f64().unwrap(), one["adjusted_high"].as_f64().unwrap());
         match factor {
-            Some((_, factor)) => {
-                assert!((low..=high).contains(factor) && !(low..=high).contains(&1.0), "{one:#}\n{all}");
+            Some(factor) => {
+                assert!((low..=high).contains(&factor) && !(low..=high).contains(&1.0), "{one:#}\n{all}");
             }
             None => assert!((low..=high).contains(&1.0), "a false finding: {one:#}\n{all}"),
         }
@@ -164,14 +183,15 @@ fn what_is_missing_and_what_happens_is_said_and_nothing_is_lost() {
     let mut child = observing(&lab, &url(&folder, "bench"), &[]);
     wait_for(&lab, 2);
     sql("bench", "CREATE ROLE secretive PASSWORD 'secret4711'");
-    wait_for(&lab, 4);
+    // Texts are asked for every tenth interval.
+    wait_for(&lab, 13);
     sql("bench", "DROP ROLE secretive; SELECT pg_stat_statements_reset()");
-    wait_for(&lab, 6);
+    wait_for(&lab, 15);
     cluster.server(&["stop", &folder]);
     // Two looks and more without an answer.
     std::thread::sleep(Duration::from_secs(3));
     cluster.server(&["start", &folder]);
-    wait_for(&lab, 9);
+    wait_for(&lab, 18);
     stop(&mut child);
     let gaps: Vec<String> =
         lines(&lab).iter().filter_map(|line| Some(line["gap"].as_str()?.to_owned())).collect();
@@ -201,5 +221,5 @@ fn what_is_missing_and_what_happens_is_said_and_nothing_is_lost() {
     assert!(other.code == Some(2) && other.stderr.contains("--top"), "{}", other.stderr);
     let store = rusqlite::Connection::open(lab.path().join("o.threadwise")).unwrap();
     let stored: i64 = store.query_row("SELECT count(*) FROM intervals", [], |row| row.get(0)).unwrap();
-    assert!(stored >= 9 + kept as i64, "{stored}");
+    assert!(stored >= 18 + kept as i64, "{stored}");
 }
