@@ -6,16 +6,15 @@
 //! percentile keeps a bound is the question whether 99% of the requests do (docs/METHODOLOGY.md, "Load at a rate").
 
 use crate::Interval;
+use crate::estimate::overload::{is_too_high, waiting};
+use crate::estimate::requests::{due, merged, of_sessions, of_slices, steps};
 use crate::estimate::{Observed, ObservedBlock};
 use crate::setting::Setting;
 use schemars::JsonSchema;
 use serde::Serialize;
-use threadwise_statistics::{Clusters, MergedLatency, arithmetic, geometric, per, t_quantile};
-use threadwise_study::arrivals::{BEGUN_LATE, DUE, QUEUED_NS, UNSERVED, WOKEN_LATE_NS};
-use threadwise_study::{Run, Slice, Study};
-
-/// Share of the requests of a window that have not begun at its end, from which on a rate is too high.
-const TOO_MANY: f64 = 0.05;
+use threadwise_statistics::{Clusters, arithmetic, geometric, per, t_quantile};
+use threadwise_study::arrivals::{QUEUED_NS, UNSERVED, WOKEN_LATE_NS};
+use threadwise_study::{Run, Study};
 
 /// The percentile that a bound is for.
 pub const BOUND_QUANTILE: f64 = 0.99;
@@ -181,66 +180,11 @@ fn point(
         latency_ns_p999: quantile(0.999),
         queued_ns: mean("ns", |run| per(of_sessions(run, QUEUED_NS), steps(run))),
         woken_late_ns: mean("ns", |run| per(of_sessions(run, WOKEN_LATE_NS), steps(run))),
-        is_overload: waiting_share.as_ref().is_some_and(|share| share.low > TOO_MANY),
+        is_overload: is_too_high(waiting_share.as_ref()),
         waiting_share,
         unserved_share,
         clusters,
     })
-}
-
-/// Latencies of all slices and sessions of a run; none if one cannot be read.
-fn merged(run: &Run) -> MergedLatency {
-    let mut merged = MergedLatency::new();
-    let all = run.slices.iter().flat_map(|slice| &slice.sessions);
-    match all.map(|session| merged.add(&session.latency)).collect::<Result<(), _>>() {
-        Ok(()) => merged,
-        Err(_) => MergedLatency::new(),
-    }
-}
-
-fn of_sessions(run: &Run, counter: &str) -> f64 {
-    let of_slice = |slice: &Slice| {
-        slice
-            .sessions
-            .iter()
-            .filter_map(|one| one.counters.get(counter))
-            .map(|count| *count as f64)
-            .sum::<f64>()
-    };
-    run.slices.iter().map(of_slice).sum()
-}
-
-fn of_slices(run: &Run, counter: &str) -> f64 {
-    run.slices.iter().filter_map(|slice| slice.counters.get(counter)).map(|count| *count as f64).sum()
-}
-
-fn due(run: &Run) -> f64 {
-    of_slices(run, DUE)
-}
-
-fn steps(run: &Run) -> f64 {
-    run.slices.iter().flat_map(|slice| &slice.sessions).map(|session| session.steps as f64).sum()
-}
-
-/// Share of a run's requests that had not begun at the end of their window; `None` of a run that is not at a rate.
-pub(crate) fn waiting_share(run: &Run) -> Option<f64> {
-    per(of_sessions(run, BEGUN_LATE) + of_slices(run, UNSERVED), due(run))
-}
-
-/// Mean latency of all steps.
-pub(crate) fn mean_latency_ns(merged: &MergedLatency) -> Option<f64> {
-    Clusters::of(std::slice::from_ref(merged))?.means_ns().next()
-}
-
-/// Shares of requests that wait at the end of a treatment's windows, mean over blocks; `None` without a rate.
-fn waiting(observed: &Observed, treatment: usize, alpha: f64) -> Option<Interval> {
-    let of_block = |block: &ObservedBlock| observed.usable(block, treatment)?.waiting_share;
-    arithmetic(&observed.blocks.iter().filter_map(of_block).collect::<Vec<f64>>(), "share", alpha)
-}
-
-/// Whether a treatment's rate is shown to be too high.
-pub(crate) fn is_overload(observed: &Observed, treatment: usize, alpha: f64) -> bool {
-    waiting(observed, treatment, alpha).is_some_and(|share| share.low > TOO_MANY)
 }
 
 #[cfg(test)]

@@ -76,10 +76,7 @@ struct Bench<'a> {
 
 impl Bench<'_> {
     fn compare(&self, rate: u32, folder: &Path) -> Result<(), Failure> {
-        let options = Options::from([
-            ("sql".to_owned(), OptionValue::Text(OURS.to_owned())),
-            ("rate_per_s".to_owned(), OptionValue::Integer(rate.into())),
-        ]);
+        let options = Options::from([("sql".to_owned(), OptionValue::Text(OURS.to_owned()))]);
         let load = LoadRequest {
             workload: "transaction".into(),
             options,
@@ -90,7 +87,7 @@ impl Bench<'_> {
             seed: 1,
         };
         let workload = Work::transaction(parse_transaction(&load)?);
-        let arrivals = Rate::of(&load.options)?.ok_or("no rate")?;
+        let arrivals = Rate::new(f64::from(rate), true);
         let treatment = Treatment::start(self.cluster.server().clone(), workload, &load, "", true)?;
         let pairs = std::thread::scope(|scope| -> Result<Vec<[Arm; 2]>, Failure> {
             let crew: Vec<Member> =

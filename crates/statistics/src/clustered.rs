@@ -233,16 +233,18 @@ mod tests {
         }
     }
 
-    /// `cargo test -p threadwise-statistics lab_coverage -- --ignored --nocapture` prints the figures of
-    /// docs/METHODOLOGY.md.
-    #[test]
-    #[ignore = "two minutes: the laboratory runs it"]
-    fn lab_coverage_of_quantiles() {
-        for design in DESIGNS {
-            for q in [0.5, 0.99] {
-                let covered = covered(1000, design, q);
-                println!("{design:?}, {q}: {covered} of 1000");
-                assert!((850..=1000).contains(&covered), "{design:?}, {q}: {covered}");
+    mod lab_simulations {
+        /// `cargo test -p threadwise-statistics lab_simulations -- --ignored --nocapture` prints the figures of
+        /// docs/METHODOLOGY.md.
+        #[test]
+        #[ignore = "laboratory: simulations"]
+        fn coverage_of_quantiles() {
+            for design in super::DESIGNS {
+                for q in [0.5, 0.99] {
+                    let covered = super::covered(1000, design, q);
+                    println!("{design:?}, {q}: {covered} of 1000");
+                    assert!((850..=1000).contains(&covered), "{design:?}, {q}: {covered}");
+                }
             }
         }
     }

@@ -128,9 +128,21 @@ fn addresses() -> impl Iterator<Item = (&'static dyn Engine, Address)> {
     all().iter().filter_map(|engine| Some((*engine, engine.known_by().address?)))
 }
 
+/// Whether an engine is a server with clients: an address, or an engine that starts one.
+pub fn is_server(engine: &str) -> bool {
+    let address = || find(engine)?.known_by().address;
+    engine.contains("://") || address().is_some_and(|address| address.password.is_ok())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn servers_are_asked_as_clients_ask() {
+        assert!(is_server("postgres://app@db/shop") && is_server("mariadb"));
+        assert!(!is_server("sqlite") && !is_server("firebird"));
+    }
 
     #[test]
     fn names_are_names_and_addresses_are_options() {

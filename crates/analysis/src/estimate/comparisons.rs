@@ -6,10 +6,11 @@
 use super::digest::{Digest, Latency};
 use super::member::{Family, Member, Series, Source, floor_of};
 use super::observed::Observed;
+use super::overload::is_overload;
 use super::sides::Sides;
 use super::types::{LATENCY_MEAN, THROUGHPUT};
 use super::work::Work;
-use crate::{Direction, Estimate, NoiseFloor, load};
+use crate::{Direction, Estimate, NoiseFloor};
 use threadwise_statistics::{MeanEstimate, correlation};
 use threadwise_study::{Comparison, Study};
 
@@ -197,7 +198,7 @@ fn series(study: &Study, observed: &Observed, metric: Metric, sides: &Sides) -> 
     let is_latency = metric != Metric::CpuNsPerRow && study.is_at_a_rate();
     let mut all = std::iter::once(&sides.top).chain(&sides.below);
     // A queue that grows has no latency.
-    if is_latency && all.any(|at| load::is_overload(observed, *at, 1.0 - study.design.level)) {
+    if is_latency && all.any(|at| is_overload(observed, *at, 1.0 - study.design.level)) {
         return None;
     }
     let mut series = Series::default();

@@ -2,10 +2,10 @@
 
 use super::readings::Amounts;
 use super::readings::Telemetry;
+use super::requests;
 use super::work::Halves;
 use super::work::Work;
 use crate::activity::sums::Sums;
-use crate::load;
 use threadwise_machine::{CpuSet, Topology};
 use threadwise_statistics::{MergedLatency, mean};
 use threadwise_study::arrivals::DUE;
@@ -214,8 +214,8 @@ impl Digest {
             }
             slices_p99_ns.push(digest.add_latency(slice, merged, &mut of_slice));
         }
-        digest.waiting_share = load::waiting_share(run);
-        digest.mean_latency_ns = digest.waiting_share.and_then(|_| load::mean_latency_ns(merged));
+        digest.waiting_share = requests::waiting_share(run);
+        digest.mean_latency_ns = digest.waiting_share.and_then(|_| requests::mean_latency_ns(merged));
         if digest.latency == Latency::TooFew {
             digest.latency = known(merged, &slices_p99_ns).unwrap_or(Latency::TooFew);
         }

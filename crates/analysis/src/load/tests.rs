@@ -5,6 +5,7 @@ use hdrhistogram::Histogram;
 use hdrhistogram::serialization::{Serializer, V2Serializer};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
+use threadwise_statistics::MergedLatency;
 
 const ALPHA: f64 = 0.05;
 
@@ -141,12 +142,15 @@ fn answers_about_a_bound_are_seldom_wrong_and_often_given() {
     assert!(kept >= 36 && broken >= 16, "{kept} and {broken} of 40");
 }
 
-/// `cargo test -p threadwise-analysis load -- --ignored --nocapture` prints the rates of docs/METHODOLOGY.md.
-#[test]
-#[ignore = "a minute: the laboratory runs it"]
-fn lab_answers_about_a_bound() {
-    let studies = 400;
-    let (wrong, kept, broken) = wrong_answers(studies);
-    println!("of {studies} studies: wrong {wrong}, kept 40% {kept}, broken at 85% {broken}");
-    assert!(wrong <= studies / 20, "{wrong}");
+mod lab_simulations {
+    /// `cargo test -p threadwise-analysis lab_simulations -- --ignored --nocapture` prints the figures of
+    /// docs/METHODOLOGY.md.
+    #[test]
+    #[ignore = "laboratory: simulations"]
+    fn answers_about_a_bound() {
+        let studies = 400;
+        let (wrong, kept, broken) = super::wrong_answers(studies);
+        println!("of {studies} studies: wrong {wrong}, kept 40% {kept}, broken at 85% {broken}");
+        assert!(wrong <= studies / 20, "{wrong}");
+    }
 }

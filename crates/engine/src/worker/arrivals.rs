@@ -8,11 +8,8 @@
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 use std::sync::{Mutex, PoisonError};
-use threadwise_study::arrivals::{ARRIVALS, RATE, RATES_PER_S, WAYS, rate_per_s};
-use threadwise_study::{Counters, Options};
-
-use crate::EngineError;
-use crate::workloads::options::{refuse, word};
+use threadwise_study::Counters;
+use threadwise_study::arrivals::{DUE, UNSERVED};
 
 /// Longest time after a window's end in which requests that were due inside it are still served.
 const MOST_EXTRA_NS: u64 = 2_000_000_000;
@@ -27,45 +24,9 @@ pub struct Rate {
 }
 
 impl Rate {
-    /// Reads and checks a workload's options; `None` for a closed loop.
-    ///
-    /// # Errors
-    /// A rate that is not a possible number, another way to arrive, or a way without a rate.
-    pub fn of(options: &Options) -> Result<Option<Self>, EngineError> {
-        let is_poisson = word(options, ARRIVALS, &WAYS)? == 0;
-        let Some(value) = options.get(RATE) else {
-            return match options.contains_key(ARRIVALS) {
-                true => Err(refuse(
-                    ARRIVALS,
-                    "it says how requests arrive, and needs a rate (--rate 200/s)".into(),
-                )),
-                false => Ok(None),
-            };
-        };
-        match rate_per_s(options).filter(|rate| RATES_PER_S.contains(rate)) {
-            Some(rate) => Ok(Some(Self { gap_ns: 1e9 / rate, is_poisson })),
-            None => {
-                let (low, high) = (RATES_PER_S.start(), RATES_PER_S.end());
-                Err(refuse(
-                    RATE,
-                    format!("'{value}' is not a number of requests a second from {low} to {high}"),
-                ))
-            }
-        }
-    }
-
-    /// Refuses another option that decides when a session's next step begins.
-    ///
-    /// # Errors
-    /// The option is there, and so is a rate.
-    pub fn refuse_beside(options: &Options, other: &str, what: &str) -> Result<(), EngineError> {
-        match options.contains_key(RATE) && options.contains_key(other) {
-            true => Err(refuse(
-                other,
-                format!("{what}, and --rate says when requests begin: leave one of them out"),
-            )),
-            false => Ok(()),
-        }
+    /// So many requests a second, more than 0: as a Poisson process, or at equal distances.
+    pub fn new(per_s: f64, is_poisson: bool) -> Self {
+        Self { gap_ns: 1e9 / per_s, is_poisson }
     }
 }
 
@@ -185,7 +146,6 @@ impl Arrivals {
     /// Requests of the window that were due and that were given up, as counters of the slice; `None` if no session took a
     /// request, so that the loop was not one of arrivals.
     pub fn counters(&self) -> Option<Counters> {
-        use threadwise_study::arrivals::{DUE, UNSERVED};
         let schedule = self.schedule.lock().unwrap_or_else(PoisonError::into_inner);
         let is_over = schedule.next_ns == f64::INFINITY;
         (schedule.taken > 0 || is_over).then(|| {

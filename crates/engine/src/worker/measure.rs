@@ -30,7 +30,6 @@ use hdrhistogram::Histogram;
 use threadwise_study::observation::ROWS_FIRST_HALF;
 use threadwise_study::{Counters, SessionSlice};
 
-use super::open_loop::open_loop;
 use crate::clock::{self, RunQueueWait, Switches};
 use crate::{EngineError, Window, latency};
 
@@ -129,25 +128,8 @@ impl Pieces {
     }
 }
 
-/// Runs steps until the window's end, one after the other or as requests arrive, and counts those of the window. It
-/// works from the call on, so the time before `window.start_ns` is the re-warm. Costs one clock reading and one histogram
-/// entry a step. `counters` gives the engine's own monotonic counters by name; it is called twice. A window without
-/// a step gives a slice of zeros.
-///
-/// # Errors
-/// The first error of a step or of `counters`.
-pub fn step_loop<const N: usize>(
-    window: &Window,
-    step: impl FnMut() -> Result<StepResult, EngineError>,
-    counters: impl FnMut() -> Result<[(&'static str, u64); N], EngineError>,
-) -> Result<SessionSlice, EngineError> {
-    match &window.arrivals {
-        None => closed_loop(window, step, counters),
-        Some(arrivals) => open_loop(window, arrivals, step, counters),
-    }
-}
-
-fn closed_loop<const N: usize>(
+/// See [`super::step_loop`].
+pub(super) fn closed_loop<const N: usize>(
     window: &Window,
     mut step: impl FnMut() -> Result<StepResult, EngineError>,
     mut counters: impl FnMut() -> Result<[(&'static str, u64); N], EngineError>,

@@ -9,6 +9,7 @@ pub(crate) mod fixed;
 pub(crate) mod measure;
 pub(crate) mod open_loop;
 mod statistics;
+mod step_loop;
 
 use std::fs::{File, OpenOptions};
 use std::io::{BufRead, Write};
@@ -22,13 +23,15 @@ use crate::protocol::{
     self, ProtocolError, REPLY_FD, Reply, Request, VERSION, WireLimit, WireLoad, WirePlaced, WirePoint,
     WireServerCpus, WireSession, WireSessionSlice,
 };
+use crate::workloads::rate;
 use crate::{Engine, EngineError, Keeper, LoadRequest, Running, StartRequest, Window, clock, engines};
 use arrivals::{Arrivals, Rate};
 use crew::Crew;
 pub use fixed::fixed_work;
 pub(crate) use measure::MAX_PIECES;
-pub use measure::{StepResult, step_loop};
+pub use measure::StepResult;
 use statistics::Statistics;
+pub use step_loop::step_loop;
 
 /// Time for the sessions' threads to wake up before the warm-up begins.
 const LEAD_NS: u64 = 200_000;
@@ -219,7 +222,7 @@ impl Held {
     }
 
     fn prepare(&mut self, engine: &dyn Engine, start: &StartRequest) -> Result<Reply, WorkerError> {
-        let arrivals = Rate::of(&start.load.options)?.map(|rate| (rate, start.seed));
+        let arrivals = rate::of(&start.load.options)?.map(|rate| (rate, start.seed));
         let running: Arc<dyn Running> = Arc::from(engine.start(start)?);
         let (crew, tids) = Crew::assemble(&running, &start.load, &start.sessions, start.seed)?;
         let standing = running.standing()?;

@@ -9,9 +9,9 @@ use threadwise_study::vcpus::VCPUS;
 use threadwise_study::{Options, Workload};
 
 use super::options::{only, refuse};
+use super::rate;
 use super::transaction::{Quoting, Transaction};
 use crate::EngineError;
-use crate::worker::arrivals::Rate;
 
 /// The answer of a unit.
 pub const ANSWER: i64 = answer();
@@ -31,7 +31,7 @@ const fn answer() -> i64 {
 /// An option that is unknown, or a loop that is not the client's.
 pub fn parse(options: &Options, sql: &str, quoting: Quoting) -> Result<Transaction, EngineError> {
     only(options, Workload::Burn, &["loop", RATE, ARRIVALS, VCPUS])?;
-    Rate::of(options)?;
+    rate::of(options)?;
     if options.get("loop").is_some_and(|value| value.to_string() != "client") {
         return Err(refuse("loop", "the client sends each statement: leave it out, or give client".into()));
     }

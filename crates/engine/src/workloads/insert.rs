@@ -13,8 +13,8 @@ use threadwise_study::insert::USUAL_SEED_ROWS;
 use threadwise_study::{OptionValue, Options, Workload};
 
 use super::options::{only, refuse, whole, word};
+use super::rate;
 use crate::EngineError;
-use crate::worker::arrivals::Rate;
 
 /// Options that the workload has on every engine.
 pub const OPTIONS: [&str; 9] =
@@ -97,8 +97,8 @@ impl Insert {
             rows_per_session: whole(options, "rows_per_session", 1, MAX_ROWS)?,
         };
         spec.check()?;
-        Rate::of(options)?;
-        Rate::refuse_beside(options, "rows_per_session", "it is a fixed amount of work")?;
+        rate::of(options)?;
+        rate::refuse_beside(options, "rows_per_session", "it is a fixed amount of work")?;
         Ok(spec)
     }
 

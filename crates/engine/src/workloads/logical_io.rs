@@ -15,8 +15,8 @@ use threadwise_study::vcpus::VCPUS;
 use threadwise_study::{Options, Workload};
 
 use super::options::{flag, number, only, refuse, whole};
+use super::rate;
 use crate::EngineError;
-use crate::worker::arrivals::Rate;
 
 /// Every option of the workload.
 pub const OPTIONS: [&str; 13] = [
@@ -83,8 +83,8 @@ impl LogicalIo {
             shared: flag(options, "shared")?,
         };
         spec.check()?;
-        Rate::of(options)?;
-        Rate::refuse_beside(options, "think_time_us", "it is a pause between steps")?;
+        rate::of(options)?;
+        rate::refuse_beside(options, "think_time_us", "it is a pause between steps")?;
         Ok(spec)
     }
 

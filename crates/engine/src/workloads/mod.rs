@@ -5,5 +5,6 @@ pub mod insert;
 pub mod logical_io;
 pub mod options;
 pub mod parallel_scan;
+pub mod rate;
 pub mod tpch;
 pub mod transaction;

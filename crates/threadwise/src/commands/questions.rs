@@ -25,7 +25,7 @@ pub fn pool(args: &PoolArgs) -> Result<(), AppError> {
         return run(&RunArgs { engine, engine_option, transactions, ..RunArgs::default() });
     }
     let mut set = args.set.clone();
-    let is_server = args.engine.as_deref().is_some_and(is_server);
+    let is_server = args.engine.as_deref().is_some_and(engines::is_server);
     let is_transaction = !args.transactions.transaction.is_empty();
     if is_server && !is_transaction && !set.iter().any(|(name, _)| name == "loop") {
         // Latency is what a client waits.
@@ -70,12 +70,6 @@ fn points(most: u32, machine: [u32; 2]) -> Vec<u32> {
     all.sort_unstable();
     all.dedup();
     all
-}
-
-/// Whether an engine is a server with clients: an address, or an engine that starts one.
-pub fn is_server(engine: &str) -> bool {
-    let address = || engines::find(engine)?.known_by().address;
-    engine.contains("://") || address().is_some_and(|address| address.password.is_ok())
 }
 
 /// Which degree of parallelism to set.
@@ -212,11 +206,5 @@ mod tests {
         assert_eq!(points(16, [2, 2]), [1, 2, 4, 8, 16]);
         assert_eq!(points(48, [12, 24]), [1, 2, 4, 8, 12, 16, 24, 32, 48]);
         assert_eq!(points(2, [12, 24]), [1, 2]);
-    }
-
-    #[test]
-    fn servers_are_asked_as_clients_ask() {
-        assert!(is_server("postgres://app@db/shop") && is_server("mariadb"));
-        assert!(!is_server("sqlite") && !is_server("firebird"));
     }
 }

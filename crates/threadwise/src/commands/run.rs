@@ -13,6 +13,7 @@ mod prepare;
 mod program;
 mod rate;
 mod room;
+mod saturation;
 mod server;
 pub mod transaction;
 mod vcpus;
@@ -48,7 +49,7 @@ pub fn run(args: &RunArgs) -> Result<(), AppError> {
     let began = Instant::now();
     let topology = topology::live()?;
     let stop = commands::stop_flag_of_study()?;
-    let args = &rate::found(args, &topology, &stop)?;
+    let args = &saturation::found(args, &topology, &stop)?;
     let mut job = match &args.resume {
         Some(file) => Job::resumed(args, file, &topology)?,
         None => Job::fresh(args, &topology)?,

@@ -28,7 +28,7 @@ fn latencies_at_rates_are_those_of_the_queue_and_overloads_are_none() {
     let estimates = report["estimates"].as_array().unwrap();
     let p99 = |name: &str| {
         let is = |one: &&Value| {
-            one["family"] == "load" && one["figure"] == "latency_ns_p99" && one["treatment"] == name
+            one["family"] == "load" && one["figure"] == "points.latency_ns_p99" && one["treatment"] == name
         };
         let one = estimates.iter().find(is).unwrap_or_else(|| panic!("{name}: {report}"));
         ["low", "high"].map(|end| one[end].as_f64().unwrap())
@@ -133,7 +133,7 @@ fn two_threads_a_core_and_four_cores_are_told_apart() {
 #[test]
 fn a_server_of_the_users_is_not_loaded_unasked() {
     let lab = Lab::new();
-    let url = "postgres://nobody@127.0.0.1:1/none";
+    let url = "postgres://app@127.0.0.1:1/none";
     for (args, part) in [
         (&["run", "vcpus", "--engine", url][..], "give the number, such as --vcpus 8"),
         (&["run", "vcpus", "--engine", url, "--vcpus", "8"], "say how much of its 8 vCPUs it may use"),

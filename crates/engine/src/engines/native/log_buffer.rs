@@ -10,7 +10,7 @@ use super::options::LogBufferSpec;
 use super::record::{Draft, Head, Kind};
 use super::shared::{Shared, counters};
 use super::table::{Content, Walked};
-use crate::worker::measure::{StepResult, step_loop};
+use crate::worker::{StepResult, step_loop};
 use crate::{EngineError, Session, SessionRequest, Window};
 
 /// Distance between the numbers of the first records of two sessions.

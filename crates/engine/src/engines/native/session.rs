@@ -13,7 +13,7 @@ use super::row::Row;
 use super::shared::{Shared, counters};
 use super::table::{Content, Part, Table, Walked};
 use crate::worker::fixed::fixed_work;
-use crate::worker::measure::{StepResult, step_loop};
+use crate::worker::{StepResult, step_loop};
 use crate::workloads::insert::{Durability, Insert, Key, RandomKeys, first_key};
 use crate::{EngineError, Session, SessionRequest, Window, clock};
 

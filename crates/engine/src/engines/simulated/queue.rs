@@ -56,18 +56,14 @@ mod tests {
     use hdrhistogram::serialization::Deserializer;
     use rand_chacha::ChaCha8Rng;
     use rand_chacha::rand_core::{Rng, SeedableRng};
-    use threadwise_study::arrivals::{ARRIVALS, BEGUN_LATE, DUE, QUEUED_NS, RATE, UNSERVED};
-    use threadwise_study::{OptionValue, Options, SessionSlice};
+    use threadwise_study::SessionSlice;
+    use threadwise_study::arrivals::{BEGUN_LATE, DUE, QUEUED_NS, UNSERVED};
 
     const SERVICE_NS: f64 = 1e6;
     const S: u64 = 1_000_000_000;
 
     fn rate(per_s: f64, way: &str) -> Rate {
-        let options = Options::from([
-            (RATE.to_owned(), OptionValue::Number(per_s)),
-            (ARRIVALS.to_owned(), OptionValue::Text(way.to_owned())),
-        ]);
-        Rate::of(&options).unwrap().unwrap()
+        Rate::new(per_s, way == "poisson")
     }
 
     /// The slices of a window of so many seconds, whose queue settles for a tenth of it, and its arrivals.

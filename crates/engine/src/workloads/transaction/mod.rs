@@ -40,9 +40,9 @@ use threadwise_study::vcpus::VCPUS;
 use threadwise_study::{OptionValue, Options, Workload};
 
 use super::options::{only, refuse};
+use super::rate;
 use crate::EngineError;
 use crate::clock::{monotonic_ns, sleep_until_ns};
-use crate::worker::arrivals::Rate;
 pub use answer::AnswerSize;
 use column::List;
 pub use column::{ColumnValues, Lists, SharedLists};
@@ -82,7 +82,7 @@ impl Transaction {
     /// An option that is unknown or missing; text that is not a file of statements, or writes without permission.
     pub fn parse(options: &Options, quoting: Quoting, outlive_rollback: &str) -> Result<Self, EngineError> {
         only(options, Workload::Transaction, &[SQL, MAY_WRITE, "loop", RATE, ARRIVALS, VCPUS])?;
-        let rate = Rate::of(options)?;
+        let at_a_rate = rate::of(options)?;
         if options.get("loop").is_some_and(|value| value.to_string() != "client") {
             return Err(refuse(
                 "loop",
@@ -107,7 +107,7 @@ impl Transaction {
             );
             return Err(refuse(SQL, why));
         }
-        if rate.is_some() && parsed.has_think_time() {
+        if at_a_rate.is_some() && parsed.has_think_time() {
             let why = "sessions think after a transaction, and --rate says when requests begin: leave one of them out";
             return Err(refuse(SQL, why.into()));
         }

@@ -9,7 +9,7 @@ use super::keys::{Keys, value_of};
 use super::shared::{Shared, counted, counters};
 use super::spec::{IndexSpec, Operation};
 use super::structure::{Costs, Open, wrong_value};
-use crate::worker::measure::{StepResult, step_loop};
+use crate::worker::{StepResult, step_loop};
 use crate::{EngineError, Session, SessionRequest, Window};
 
 /// Memory for this many added rows is touched before the first slice.

@@ -14,7 +14,7 @@ use self::data::{Data, ELEMENT, Kernel};
 use super::error::failed;
 use super::locks::{Lock, LockKind, Waits};
 use super::options::common;
-use crate::worker::measure::{StepResult, step_loop};
+use crate::worker::{StepResult, step_loop};
 use crate::workloads::options::{only, whole, word};
 use crate::{
     EngineError, LoadRequest, Loaded, Running, Session, SessionRequest, Standing, StartRequest, Window,

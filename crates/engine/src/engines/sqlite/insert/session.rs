@@ -16,7 +16,7 @@ use super::spec::Spec;
 use super::tally::{Tally, check_rows};
 use super::waits::{self, Waits};
 use crate::worker::fixed::fixed_work;
-use crate::worker::measure::{StepResult, step_loop};
+use crate::worker::{StepResult, step_loop};
 use crate::workloads::insert::{Durability, Key, RandomKeys, Table, first_key, key_check};
 use crate::{EngineError, Session, SessionRequest, Window};
 

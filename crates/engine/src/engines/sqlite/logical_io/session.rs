@@ -10,7 +10,7 @@ use super::super::files::PAGE_BYTES;
 use super::super::settings::{expect, initialise, query, refuse_shared_cache_group, set};
 use super::data;
 use super::spec::spec;
-use crate::worker::measure::{StepResult, step_loop};
+use crate::worker::{StepResult, step_loop};
 use crate::workloads::logical_io::{self, LogicalIo, Step, Steps};
 use crate::{EngineError, Session, SessionRequest, Window};
 

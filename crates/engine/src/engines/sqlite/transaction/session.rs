@@ -7,7 +7,7 @@ use threadwise_study::SessionSlice;
 
 use super::super::error::failed;
 use super::super::ffi::{CacheCounters, take_cache_counters};
-use crate::worker::measure::{StepResult, step_loop};
+use crate::worker::{StepResult, step_loop};
 use crate::workloads::transaction::{
     AnswerSize, BindValue, ColumnValues, Drawn, Draws, Lists, Script, ScriptTally, Statement, Step,
     Transaction, pause,
