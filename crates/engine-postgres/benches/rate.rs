@@ -41,6 +41,9 @@ const THEIRS: &str = "\\set aid random(1, 100000)\nBEGIN TRANSACTION READ ONLY;\
 
 type Failure = Box<dyn Error>;
 
+/// A figure of an arm.
+type Value = fn(&Arm) -> f64;
+
 /// One arm of a pair.
 #[derive(Debug, Clone, Copy)]
 struct Arm {
@@ -105,7 +108,7 @@ impl Bench<'_> {
             (0..PAIRS).map(pair).collect()
         })?;
         println!("{rate} a second");
-        let shown: [(&str, fn(&Arm) -> f64); 3] = [
+        let shown: [(&str, Value); 3] = [
             ("requests/s", |arm| arm.rate_per_s),
             ("mean latency, us", |arm| arm.mean_us),
             ("99th percentile, us", |arm| arm.p99_us),

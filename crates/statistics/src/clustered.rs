@@ -181,8 +181,8 @@ mod tests {
     fn study(seed: u64, blocks: usize, steps: usize, sd: f64) -> Clusters {
         let mut random = ChaCha8Rng::seed_from_u64(seed);
         let of_block = |_| {
-            let normal =
-                (-2.0 * uniform(&mut random).ln()).sqrt() * (6.283_185_307 * uniform(&mut random)).cos();
+            let normal = (-2.0 * uniform(&mut random).ln()).sqrt()
+                * (std::f64::consts::TAU * uniform(&mut random)).cos();
             let mean = 1e6 * (sd * normal).exp();
             block((0..steps).map(|_| -uniform(&mut random).ln() * mean).collect::<Vec<_>>().into_iter())
         };

@@ -7,8 +7,8 @@ use threadwise_study::{Run, Slice};
 /// Latencies of all slices and sessions of a run; none if one cannot be read.
 pub(crate) fn merged(run: &Run) -> MergedLatency {
     let mut merged = MergedLatency::new();
-    let all = run.slices.iter().flat_map(|slice| &slice.sessions);
-    match all.map(|session| merged.add(&session.latency)).collect::<Result<(), _>>() {
+    let mut all = run.slices.iter().flat_map(|slice| &slice.sessions);
+    match all.try_for_each(|session| merged.add(&session.latency)) {
         Ok(()) => merged,
         Err(_) => MergedLatency::new(),
     }

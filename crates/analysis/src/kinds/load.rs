@@ -243,7 +243,7 @@ impl<'a> Points<'a> {
             [rate] => prose!(" at {}", per_s(*rate)),
             _ => Prose::default(),
         };
-        let clauses = limited(clauses.into_iter(), MAX_LISTED + 1)?;
+        let clauses = limited(clauses, MAX_LISTED + 1)?;
         Some(finding(FindingKind::Load, prose!("{}{}: {}.", what, at, clauses), &[]))
     }
 
@@ -281,7 +281,7 @@ impl<'a> Points<'a> {
         };
         let names: Vec<&str> = first.iter().map(|point| point.load.treatment.as_str()).collect();
         let clauses: Vec<Prose> = first.iter().map(clause).collect();
-        let clauses = limited(clauses.into_iter(), MAX_LISTED)?;
+        let clauses = limited(clauses, MAX_LISTED)?;
         let text = prose!("Overload, with requests that wait at the end of each window: {}.", clauses);
         Some(finding(FindingKind::Overload, text, &names))
     }
@@ -303,7 +303,7 @@ impl<'a> Points<'a> {
         let late = |point: &&Point<'_>| {
             let late = point.load.woken_late_ns.as_ref()?;
             let median = point.load.latency_ns_p50.as_ref()?;
-            (late.mean > LATE_SHARE * median.mean).then(|| late.mean)
+            (late.mean > LATE_SHARE * median.mean).then_some(late.mean)
         };
         let latest = self.shown().filter_map(|point| Some((late(&point)?, point)));
         let latest = latest.max_by(|one, other| one.0.total_cmp(&other.0)).map(|(late_ns, point)| {
@@ -431,7 +431,7 @@ impl<'a> Points<'a> {
         };
         let lines = series.iter().map(|(name, points)| Line {
             name: name.clone(),
-            points: points.iter().filter_map(|one| point(one)).collect(),
+            points: points.iter().filter_map(point).collect(),
         });
         let lines: Vec<Line> = lines.filter(|line| line.points.len() > 1).collect();
         if lines.is_empty() {
