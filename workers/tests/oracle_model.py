@@ -187,6 +187,8 @@ class Model:
         self.usage: dict[str, int] = {}
         #: Texts of the user's statements, with their rows.
         self.theirs: dict[str, list[tuple]] = {}
+        #: What a unit of the workload burn gives.
+        self.unit_answer = Decimal(sum(number * number % 10007 for number in range(10_000)))
         self.tpch = sqlite3.connect(":memory:", check_same_thread=False)
         self.patterns = statement_patterns()
         self.lock = threading.RLock()

@@ -53,7 +53,13 @@ def _nothing(model: Model, session: Session, places: Places, binds: Binds) -> No
 
 
 @statement("burn")
-def _burn(model: Model, session: Session, places: Places, binds: Binds) -> None:
+def _burn(model: Model, session: Session, places: Places, binds: Binds) -> list[tuple]:
+    """A unit takes its answer from the model, since a test may want a wrong one."""
+    return [(model.unit_answer,)]
+
+
+@statement("session_work")
+def _session_work(model: Model, session: Session, places: Places, binds: Binds) -> None:
     """The process in the server's place burns by itself; here it is given the time to."""
     def burnt() -> int:
         try:

@@ -327,6 +327,25 @@ class Transaction(WithModel):
         self.model.theirs["SELECT 1 FROM dual"] = [("x" * 1000,)] * 70_000
         self.assert_failed(self.worker().load(load_of("transaction", sql=self.SQL)), "engine", "line 3", "64 MiB")
 
+    def test_units_are_checked_and_nothing_is_made(self) -> None:
+        load = load_of("burn", rate_per_s=50)
+        keeper = self.worker()
+        reply = keeper.load(load)
+        self.assertEqual((reply["type"], reply.get("keep")), ("loaded", False), reply)
+        worker = self.worker()
+        ready = worker.prepare(load)
+        self.assertEqual(ready["type"], "ready", ready)
+        reply = worker.go(1_000_000_000)
+        steps = sum(one["steps"] for one in reply["sessions"])
+        self.assertEqual(reply["counters"]["arrivals_due"], steps + reply["counters"]["arrivals_unserved"], reply)
+        self.assertGreater(reply["counters"]["other_connection_units"], 0)
+        self.assertGreaterEqual(sum(one["answers_checked"] for one in reply["sessions"]), steps)
+        self.model.unit_answer += 1
+        reply = worker.go(1_000_000_000)
+        self.assert_failed(reply, "wrong-answer", "a unit gave 49", "instead of 49")
+        keeper.end()
+        self.assert_nothing_is_left()
+
     def test_a_mix_draws_values_from_a_query_and_counts_its_transactions(self) -> None:
         self.model.theirs |= {"SELECT id FROM customers": [(7,), (5,)], "SELECT city FROM customers": [("Ulm",)] * 3,
                               "SELECT n FROM customers WHERE city = :p1 AND id > :p2": [(1,)], "SELECT NULL FROM dual": [(None,)]}

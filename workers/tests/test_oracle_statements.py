@@ -43,9 +43,10 @@ SAMPLES = {"schema": "TW_", "says": "ours", "numbers": "1, 2", "sids": "1, 2", "
 WITHOUT = ("!hot", "updates&shared", "!random", "!relaxed", "!counts")
 
 #: Statements that sqlglot does not know, or takes for commands without looking into them.
-BEYOND = {"adaptive", "adaptive_12_1", "blocks", "blocks_explain", "blocks_index", "blocks_loop", "blocks_settle", "burn",
+BEYOND = {"adaptive", "adaptive_12_1", "blocks", "blocks_explain", "blocks_index", "blocks_loop", "blocks_settle",
           "ddl_wait", "drop", "lock", "no_result_cache", "rows",
           "rows_loop", "rows_step", "schema_0", "session_parallel", "session_serial", "session_set", "session_settings",
+          "session_work",
           "tpch_create", "tpch_index", "tpch_order_1", "tpch_order_2"}
 
 #: Of these PMD's grammar has no EXPLAIN PLAN.

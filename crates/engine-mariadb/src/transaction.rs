@@ -74,11 +74,12 @@ pub(crate) fn connect(server: &Server, transaction: &Transaction) -> Result<Conn
     let mut connection =
         server.connect_as_client(transaction.statements().chain(transaction.queries()).count())?;
     let (action, product) = ("ask for the name of the database", server.product());
-    let asked: Option<(String, String)> = connection
+    // Without a name in the address there is none, which is enough for statements that read no table.
+    let asked: Option<(Option<String>, String)> = connection
         .query_first("SELECT DATABASE(), @@SESSION.sql_mode")
         .map_err(|cause| product.query(action, &cause))?;
     let (database, sql_mode) = asked.ok_or_else(|| product.failed(action, "it returned none"))?;
-    transaction.expect_database(&database)?;
+    transaction.expect_database(&database.unwrap_or_default())?;
     match backslash(transaction, &sql_mode) {
         Some(why) => Err(product.failed("parse the statements as the server does", why)),
         None => Ok(connection),
@@ -104,7 +105,7 @@ fn backslash(transaction: &Transaction, sql_mode: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::product::MARIADB;
+    use crate::product::{MARIADB, MYSQL};
     use threadwise_study::{OptionValue, Options};
 
     fn request(sql: &str, url: Option<&str>) -> LoadRequest {
@@ -132,6 +133,23 @@ mod tests {
         assert!(why(&with_schema).contains("nothing is made"));
         with_schema.sessions = 0;
         assert!(why(&with_schema).contains("0 sessions"));
+    }
+
+    #[test]
+    fn the_unit_of_burn_is_one_statement_for_both_products_and_needs_no_database() {
+        for (product, url) in
+            [(&MARIADB, None), (&MARIADB, Some("mariadb://me@db/")), (&MYSQL, Some("mysql://me@db/"))]
+        {
+            let mut load = request("", url);
+            (load.workload, load.options) = (Workload::Burn, Options::new());
+            let parsed = parse(product, &load).unwrap();
+            let [script] = &parsed.scripts[..] else { panic!("{} scripts", parsed.scripts.len()) };
+            let [statement] = &script.statements[..] else { panic!("{:?}", script.statements) };
+            assert_eq!(statement.text(|name| panic!("{name}")).trim_end(), BURN.trim_end());
+            assert!(parsed.may_write.is_none() && script.parameters.is_empty());
+            assert_eq!((parsed.answer, parsed.is_read_only()), (Some(burn::ANSWER), true));
+            assert_eq!(backslash(&parsed, "ANSI_QUOTES,NO_BACKSLASH_ESCAPES"), None);
+        }
     }
 
     #[test]

@@ -85,7 +85,7 @@ pub(crate) fn locate(
     if is_oracle(pid) {
         for _ in 0..PROOFS {
             let before = Usage::of_thread(Some((pid, pid))).cpu_ns;
-            connection.run(action, include_str!("sql/burn.sql"))?;
+            connection.run(action, include_str!("sql/session_work.sql"))?;
             std::thread::sleep(SETTLE);
             if Usage::of_thread(Some((pid, pid))).cpu_ns >= before + PROOF_NS {
                 return Ok(Ok((pid, pid)));

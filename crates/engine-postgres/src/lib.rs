@@ -161,8 +161,8 @@ impl Engine for Postgres {
                 Ok(Some(Box::new(keep_study(request, &managed, connections)?)))
             }
             Choice::Managed(_) => Ok(None),
-            // The user's statements make nothing that would have to be kept apart or dropped.
-            Choice::External(_) if workload::needs_users(&request.workload) => Ok(None),
+            // Statements without data of threadwise's make nothing that would have to be kept apart or dropped.
+            Choice::External(_) if request.workload.makes_nothing() => Ok(None),
             Choice::External(external) => Ok(Some(Box::new(KeptSchema::make(reach(&external)?)?))),
         }
     }
@@ -171,7 +171,7 @@ impl Engine for Postgres {
         match choice(request)? {
             Choice::Managed(managed) if managed.study => load_study(request, &managed),
             Choice::Managed(managed) => load_template(request, &managed),
-            Choice::External(external) if workload::needs_users(&request.workload) => {
+            Choice::External(external) if request.workload.makes_nothing() => {
                 workload::load(&reach(&external)?, request)
             }
             Choice::External(external) => load_shared(&reach(&external)?, request, false),

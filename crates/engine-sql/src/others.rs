@@ -29,9 +29,20 @@ const MOST_TIMES: f64 = 3.0;
 const UNITS: &str = "other_connection_units";
 const UNITS_NS: &str = "other_connection_ns";
 
+/// What tells the time of units, and waits for the next one.
+#[derive(Debug)]
+struct Clock {
+    now_ns: fn() -> u64,
+    sleep_until_ns: fn(u64),
+}
+
+/// The clock of windows.
+const CLOCK: Clock = Clock { now_ns: monotonic_ns, sleep_until_ns };
+
 /// Another connection's units.
 #[derive(Debug)]
 pub(crate) struct Others<S> {
+    clock: Clock,
     transaction: Transaction,
     statement: S,
     before_ns: Option<f64>,
@@ -55,7 +66,8 @@ impl<S> Others<S> {
         let fair = vcpus
             .map_or(f64::from(sessions) + 1.0, |vcpus| f64::from(sessions + 1) / f64::from(vcpus.max(1)));
         let transaction = transaction.clone();
-        Ok(Self { transaction, statement, before_ns: None, latest_ns: Vec::new(), fair: fair.max(1.0) })
+        let (before_ns, latest_ns, fair) = (None, Vec::new(), fair.max(1.0));
+        Ok(Self { clock: CLOCK, transaction, statement, before_ns, latest_ns, fair })
     }
 
     /// How long a unit takes while no session works.
@@ -84,7 +96,7 @@ impl<S> Others<S> {
     ) -> Result<(), EngineError> {
         let mut at_ns = window.start_ns;
         while at_ns < window.end_ns {
-            sleep_until_ns(at_ns);
+            (self.clock.sleep_until_ns)(at_ns);
             let took_ns = self.unit_ns(connection)?;
             self.latest_ns.push(took_ns);
             if self.latest_ns.len() > JUDGED {
@@ -94,7 +106,7 @@ impl<S> Others<S> {
                 *counters.entry(name.to_owned()).or_insert(0) += amount;
             }
             self.judge()?;
-            at_ns = (at_ns + PERIOD_NS).max(monotonic_ns());
+            at_ns = (at_ns + PERIOD_NS).max((self.clock.now_ns)());
         }
         Ok(())
     }
@@ -118,8 +130,158 @@ impl<S> Others<S> {
     }
 
     fn unit_ns<C: Connection<Statement = S>>(&self, connection: &mut C) -> Result<u64, EngineError> {
-        let began_ns = monotonic_ns();
+        let began_ns = (self.clock.now_ns)();
         unit(connection, &self.transaction, &self.statement)?;
-        Ok(monotonic_ns() - began_ns)
+        Ok((self.clock.now_ns)() - began_ns)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::driver::{Parameter, Value};
+    use std::cell::Cell;
+    use std::fmt::Arguments;
+    use threadwise_engine::workloads::transaction::{
+        BindValue, ColumnValues, Parameter as Declared, Quoting, Statement,
+    };
+
+    const ANSWER: i64 = 7;
+    const MS: u64 = 1_000_000;
+
+    thread_local! {
+        /// The time of the test: it passes while a unit runs, and while one is waited for.
+        static NOW_NS: Cell<u64> = const { Cell::new(0) };
+    }
+
+    fn pass(nanoseconds: u64) {
+        NOW_NS.set(NOW_NS.get() + nanoseconds);
+    }
+
+    /// A server whose units take so long and answer so.
+    struct Scripted {
+        unit_ns: u64,
+        answer: i64,
+    }
+
+    impl Connection for Scripted {
+        type Statement = ();
+
+        fn run(&mut self, action: &str, _: &str) -> Result<(), EngineError> {
+            panic!("{action}")
+        }
+
+        fn rows(
+            &mut self,
+            action: &str,
+            _: &str,
+            _: &[Parameter<'_>],
+        ) -> Result<Vec<Vec<Value>>, EngineError> {
+            panic!("{action}")
+        }
+
+        fn prepare(&mut self, sql: &str) -> Result<(), EngineError> {
+            panic!("{sql}")
+        }
+
+        fn first(
+            &mut self,
+            action: Arguments<'_>,
+            (): &(),
+            _: &[Parameter<'_>],
+            _: &mut [Option<i64>],
+        ) -> Result<bool, EngineError> {
+            panic!("{action}")
+        }
+
+        fn change(
+            &mut self,
+            action: Arguments<'_>,
+            (): &(),
+            _: &[Parameter<'_>],
+        ) -> Result<Option<u64>, EngineError> {
+            panic!("{action}")
+        }
+
+        fn prepare_theirs(&mut self, _: &Statement, _: &[Declared]) -> Result<(), EngineError> {
+            Ok(())
+        }
+
+        fn column_of_theirs(&mut self, _: &Statement, (): &()) -> Result<ColumnValues, EngineError> {
+            pass(self.unit_ns);
+            let mut column = ColumnValues::default();
+            column.add(Some(BindValue::Whole(self.answer))).unwrap();
+            Ok(column)
+        }
+    }
+
+    fn others(sessions: u32, vcpus: Option<u32>) -> (Scripted, Others<()>) {
+        let mut server = Scripted { unit_ns: 4 * MS, answer: ANSWER };
+        let transaction = Transaction::of_statement("SELECT 7", Quoting::default(), ANSWER).unwrap();
+        let mut others = Others::new(&mut server, &transaction, sessions, vcpus).unwrap();
+        others.clock =
+            Clock { now_ns: || NOW_NS.get(), sleep_until_ns: |at_ns| NOW_NS.set(NOW_NS.get().max(at_ns)) };
+        others.before(&mut server).unwrap();
+        (server, others)
+    }
+
+    /// A window of two seconds.
+    fn watch(server: &mut Scripted, others: &mut Others<()>) -> (Result<(), EngineError>, Counters) {
+        let start_ns = NOW_NS.get() + MS;
+        let window =
+            Window { sequence: 0, start_ns, end_ns: start_ns + 2_000 * MS, piece_ns: None, arrivals: None };
+        let mut counters = Counters::new();
+        let watched = others.during(server, &window, &mut counters);
+        (watched, counters)
+    }
+
+    #[test]
+    fn units_of_another_connection_are_counted_and_timed() {
+        let (mut server, mut others) = others(1, Some(2));
+        let (watched, counters) = watch(&mut server, &mut others);
+        assert_eq!(watched, Ok(()));
+        assert_eq!(
+            counters,
+            [(UNITS, 40), (UNITS_NS, 160 * MS)].map(|(name, n)| (name.to_owned(), n)).into()
+        );
+    }
+
+    #[test]
+    fn a_fair_share_is_no_reason_to_end_and_much_less_is_one() {
+        // Four times the work of two vCPUs, and the units of others take four times as long.
+        let (mut server, mut others) = others(7, Some(2));
+        server.unit_ns = 16 * MS;
+        assert_eq!(watch(&mut server, &mut others).0, Ok(()));
+        server.unit_ns = 48 * MS;
+        assert_eq!(watch(&mut server, &mut others).0, Ok(()), "three times a fair share is the limit");
+        server.unit_ns = 49 * MS;
+        let (watched, counters) = watch(&mut server, &mut others);
+        let Err(EngineError::OthersWaited(why)) = watched else { panic!("{watched:?}") };
+        assert!(why.contains("took 49000 us each, and 4000 us before the load"), "{why}");
+        assert!(why.contains("smaller --share"), "{why}");
+        assert_eq!(counters[UNITS], 10, "as soon as half of the latest units are so slow");
+    }
+
+    #[test]
+    fn without_the_number_of_vcpus_one_is_assumed_and_few_units_decide_nothing() {
+        let (mut server, mut others) = others(1, None);
+        server.unit_ns = 24 * MS;
+        assert_eq!(watch(&mut server, &mut others).0, Ok(()));
+        let (mut server, mut others) = self::others(1, Some(8));
+        server.unit_ns = 150 * MS;
+        let (watched, counters) = watch(&mut server, &mut others);
+        assert_eq!((watched, counters[UNITS]), (Ok(()), 14), "fewer than are judged");
+    }
+
+    #[test]
+    fn a_wrong_answer_is_a_failure() {
+        let (mut server, mut others) = others(1, Some(2));
+        server.answer = ANSWER + 1;
+        let (watched, counters) = watch(&mut server, &mut others);
+        assert!(
+            matches!(&watched, Err(EngineError::WrongAnswer(why)) if why.contains("8 instead of 7")),
+            "{watched:?}"
+        );
+        assert!(counters.is_empty(), "{counters:?}");
     }
 }

@@ -6,6 +6,7 @@
 
 mod affinity;
 mod bench;
+mod burn;
 mod connect;
 mod faults;
 mod insert;

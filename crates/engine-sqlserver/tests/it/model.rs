@@ -63,6 +63,8 @@ pub struct Settings {
     pub before_query: Vec<Reply>,
     /// Rows that are lost after each loop that inserts.
     pub lost: usize,
+    /// The answer of a unit of `burn`.
+    pub unit: i64,
 }
 
 impl Default for Settings {
@@ -86,6 +88,7 @@ impl Default for Settings {
             before_loop: Vec::new(),
             before_query: Vec::new(),
             lost: 0,
+            unit: threadwise_engine::workloads::burn::ANSWER,
         }
     }
 }

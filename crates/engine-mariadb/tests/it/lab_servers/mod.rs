@@ -1,5 +1,6 @@
 //! The laboratory: `cargo xtask lab servers`.
 
+pub mod burn;
 pub mod external;
 pub mod faults;
 pub mod placing;

@@ -12,6 +12,7 @@ use std::sync::Arc;
 use std::sync::mpsc;
 use tempfile::TempDir;
 use threadwise_engine::clock::monotonic_ns;
+use threadwise_engine::worker::arrivals::{Arrivals, Rate};
 use threadwise_engine::{Engine, EngineError, LoadRequest, Running, SessionRequest, StartRequest, Window};
 use threadwise_engine_mariadb::Mariadb;
 use threadwise_machine::CpuSet;
@@ -122,18 +123,16 @@ pub fn work(
         for sequence in 0..slices {
             running.before()?;
             let start_ns = monotonic_ns() + 5_000_000;
-            let window = Window {
-                sequence,
-                start_ns,
-                end_ns: start_ns + window_ms * 1_000_000,
-                piece_ns: None,
-                arrivals: None,
-            };
+            let end_ns = start_ns + window_ms * 1_000_000;
+            let arrivals = |rate| Arc::new(Arrivals::new(rate, sequence, start_ns, [start_ns, end_ns]));
+            let arrivals = Rate::of(&start.load.options)?.map(arrivals);
+            let window = Window { sequence, start_ns, end_ns, piece_ns: None, arrivals };
             orders.iter().for_each(|order| order.send(window.clone()).unwrap());
             let during = running.during(&window);
             let mut sessions = collect()?;
             during?;
-            let counters = running.after(&mut sessions)?;
+            let mut counters = running.after(&mut sessions)?;
+            counters.extend(window.arrivals.iter().filter_map(|arrivals| arrivals.counters()).flatten());
             all.push((sessions, counters));
             between(sequence);
         }

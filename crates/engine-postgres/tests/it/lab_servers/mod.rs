@@ -1,5 +1,6 @@
 //! The laboratory: `cargo xtask lab servers`.
 
+pub mod burn;
 pub mod certificates;
 pub mod cluster;
 pub mod connect;

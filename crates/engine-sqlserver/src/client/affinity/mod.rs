@@ -32,7 +32,8 @@ const NAMED: usize = 3;
 /// The right to bind the server.
 const RIGHT: &str = "it needs the right ALTER SETTINGS: GRANT ALTER SETTINGS TO the login";
 
-/// Reads the server's logical CPUs and affinity.
+/// Reads the server's logical CPUs and affinity. Of a server on another machine they are counted, too, and it cannot be
+/// bound.
 ///
 /// # Errors
 /// The server does not answer at all.
@@ -45,14 +46,15 @@ pub(super) fn ask(server: &Server) -> Result<ServerCpus, EngineError> {
         others: 0,
         who: Vec::new(),
     };
-    if !server.target().is_here() {
-        return Ok(unknown("it runs on another machine; run threadwise there".to_owned()));
-    }
     let mut connection = server.connect("threadwise affinity")?;
     let (setting, cpus) = match setting::read(&mut connection) {
         Ok(read) => read,
         Err(why) => return Ok(unknown(why)),
     };
+    if !server.target().is_here() {
+        let why = "it runs on another machine; run threadwise there".to_owned();
+        return Ok(ServerCpus { cpus, online: setting.cpus().clone(), ..unknown(why) });
+    }
     // At this time the study has no other session yet.
     let who = match others(&mut connection, "") {
         Ok(who) => who,

@@ -16,6 +16,7 @@ pub const STATEMENTS: &[(&str, Handler)] = &[
         vec![[5, 1 << 40].into_iter().flat_map(|one| numbers([one])).reduce(joined).unwrap()]
     }),
     ("SELECT n FROM customers WHERE city = {city} AND big = {big}", |call| execute(call, "FIND")),
+    (include_str!("../../../src/sql/burn.sql"), |call| numbers([call.settings.unit])),
     ("UPDATE customers SET name = 'x' WHERE id = {value}", |call| execute(call, "UPDATE")),
 ];
 
