@@ -12,7 +12,8 @@ use std::sync::Arc;
 use std::sync::mpsc;
 use tempfile::TempDir;
 use threadwise_engine::clock::monotonic_ns;
-use threadwise_engine::worker::arrivals::{Arrivals, Rate};
+use threadwise_engine::worker::arrivals::Arrivals;
+use threadwise_engine::workloads::rate;
 use threadwise_engine::{Engine, EngineError, LoadRequest, Running, SessionRequest, StartRequest, Window};
 use threadwise_engine_mariadb::Mariadb;
 use threadwise_machine::CpuSet;
@@ -125,7 +126,7 @@ pub fn work(
             let start_ns = monotonic_ns() + 5_000_000;
             let end_ns = start_ns + window_ms * 1_000_000;
             let arrivals = |rate| Arc::new(Arrivals::new(rate, sequence, start_ns, [start_ns, end_ns]));
-            let arrivals = Rate::of(&start.load.options)?.map(arrivals);
+            let arrivals = rate::of(&start.load.options)?.map(arrivals);
             let window = Window { sequence, start_ns, end_ns, piece_ns: None, arrivals };
             orders.iter().for_each(|order| order.send(window.clone()).unwrap());
             let during = running.during(&window);

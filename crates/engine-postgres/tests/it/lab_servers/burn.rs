@@ -8,8 +8,9 @@ use crate::support::theirs::Theirs;
 use crate::support::{engine, folder, programs, session, start, window};
 use std::path::Path;
 use std::sync::{Arc, Barrier, OnceLock};
-use threadwise_engine::worker::arrivals::{Arrivals, Rate};
+use threadwise_engine::worker::arrivals::Arrivals;
 use threadwise_engine::workloads::burn::ANSWER;
+use threadwise_engine::workloads::rate;
 use threadwise_engine::{EngineError, LoadRequest, Window, latency};
 use threadwise_study::arrivals::{DUE, RATE, UNSERVED};
 use threadwise_study::{Counters, SessionSlice};
@@ -33,7 +34,7 @@ fn request(folder: &Path, url: Option<&str>, rate: Option<&str>) -> LoadRequest 
 fn burn_window(load: &LoadRequest) -> Window {
     let mut window = window(400);
     let arrivals = |rate| Arrivals::new(rate, 5, window.start_ns, [window.start_ns, window.end_ns]);
-    window.arrivals = Rate::of(&load.options).unwrap().map(arrivals).map(Arc::new);
+    window.arrivals = rate::of(&load.options).unwrap().map(arrivals).map(Arc::new);
     window
 }
 
