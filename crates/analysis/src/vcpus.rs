@@ -136,7 +136,7 @@ fn density_at([_, sd]: [f64; 2], mean: &MeanEstimate) -> f64 {
 fn findings(facts: &Facts<'_>) -> Vec<Finding> {
     let Some(found) = facts.analysis.found(VCPUS.name) else { return Vec::new() };
     let vcpus = found.numbers.get("vcpus").map_or(0, |count| *count as u32);
-    let halves = found.of(HALVES).map(|half| halves_line(found, half, vcpus));
+    let halves = found.of(HALVES).map(|half| halves_line(facts, found, half));
     let steps: Vec<&Estimate> = found.estimates.iter().filter(|one| one.name != HALVES).collect();
     let clause = |one: &&Estimate| prose!("{} {}", one.name.as_str(), judged_decisive(&one.ratio));
     let steps = limited(steps.iter().map(clause), MOST_STEPS).map(|clauses| {
@@ -159,7 +159,8 @@ fn findings(facts: &Facts<'_>) -> Vec<Finding> {
 /// Most steps in a sentence.
 const MOST_STEPS: usize = 5;
 
-fn halves_line(found: &Found, half: &Estimate, vcpus: u32) -> Finding {
+fn halves_line(facts: &Facts<'_>, found: &Found, half: &Estimate) -> Finding {
+    let vcpus = facts.study.vcpus().unwrap_or(0);
     let ratio = half.ratio.decisive();
     let (half_count, all) = (vcpus / 2, vcpus);
     let below =
@@ -173,7 +174,13 @@ fn halves_line(found: &Found, half: &Estimate, vcpus: u32) -> Finding {
         below
     );
     let likely = found.numbers.get(THREADS).copied();
+    let covariates = &facts.analysis.covariates;
     match likely {
+        // A machine that others use divides its time as threads do a core's.
+        Some(_) if 2 * covariates.flagged_blocks.len() > facts.analysis.blocks as usize => text.push(
+            " Others used the same CPUs in more than half of the blocks, so what the vCPUs are is not to be seen from \
+             that.",
+        ),
         Some(threads) if threads >= LIKELY => text.push(prose!(
             " That looks like two threads a core: a guess with a probability of {}, since a busy host looks the same.",
             probability(threads)
