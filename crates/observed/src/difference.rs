@@ -34,8 +34,8 @@ pub struct Look {
     pub snapshot: Snapshot,
 }
 
-/// What was executed between two looks, of the statements with the most time at most `most` by name. `host` is left
-/// out.
+/// What was executed between two looks, of the statements with the most time at most `most` by name. `host` and
+/// `neighbours` are left out.
 pub fn difference(before: &Look, after: &Look, most: usize) -> Interval {
     let mut interval = Interval {
         start_unix_ms: before.unix_ms,

@@ -3,7 +3,7 @@
 //! Source: Prometheus, "Text-based format" (version 0.0.4; label values escape backslash, quote and line feed) and
 //! "Metric and label naming": base units are seconds, counters end in `_total`.
 
-use crate::{Gap, Interval, StatementText, States};
+use crate::{Gap, Interval, Neighbours, StatementText, States};
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write;
 
@@ -40,6 +40,8 @@ pub struct Totals {
     restarted: u64,
     states: States,
     is_answering: bool,
+    /// Looks that showed whether a neighbour was there, and those with one, once neighbours are looked for.
+    looks: Option<(u64, u64)>,
 }
 
 impl Totals {
@@ -51,6 +53,9 @@ impl Totals {
             Some(gap) => *self.gaps.entry(gap.word()).or_default() += 1,
             None => self.intervals += 1,
         }
+        if let Some(neighbours) = interval.neighbours {
+            self.add_looks(neighbours);
+        }
         for count in &interval.counts {
             self.all.add(count.calls, count.time_ns, count.rows);
             let sum = self.statements.entry(count.statement.clone()).or_default();
@@ -59,6 +64,13 @@ impl Totals {
         self.all.add(interval.rest.calls, interval.rest.time_ns, interval.rest.rows);
         self.evicted = self.evicted.saturating_add(interval.lost.evicted);
         self.restarted = self.restarted.saturating_add(interval.lost.restarted);
+    }
+
+    fn add_looks(&mut self, neighbours: Neighbours) {
+        let looks = neighbours.looks();
+        let with_neighbour = (neighbours.share().unwrap_or_default() * looks as f64).round() as u64;
+        let sums = self.looks.get_or_insert_default();
+        *sums = (sums.0.saturating_add(looks), sums.1.saturating_add(with_neighbour));
     }
 
     /// Notes that the server did not answer a look.
@@ -107,6 +119,13 @@ pub fn exposition(totals: &Totals, names: &HashMap<String, StatementText>) -> St
     ];
     for (name, help, kind, values) in metrics {
         metric(&mut text, &format!("observe_{name}"), help, kind, &values);
+    }
+    if let Some((looks, with_neighbour)) = totals.looks {
+        let [help, with_help] =
+            ["Looks that showed whether a neighbour was there.", "Looks that showed a neighbour."];
+        metric(&mut text, "observe_looks_total", help, "counter", &one(looks as f64));
+        let with_neighbour = one(with_neighbour as f64);
+        metric(&mut text, "observe_looks_with_neighbour_total", with_help, "counter", &with_neighbour);
     }
     of_statements(&mut text, totals, names);
     text
@@ -160,7 +179,7 @@ fn escaped(value: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Count;
+    use crate::{Count, Unseen};
 
     #[test]
     fn sums_become_counters_and_labels_are_escaped() {
@@ -189,6 +208,21 @@ mod tests {
         ] {
             assert!(text.lines().any(|found| found == line), "{line}\n{text}");
         }
-        assert!(text.starts_with(MARK) && text.ends_with('\n'));
+        assert!(text.starts_with(MARK) && text.ends_with('\n') && !text.contains("looks"));
+    }
+
+    #[test]
+    fn looks_are_counted_once_they_are_taken() {
+        let mut totals = Totals::default();
+        let unknown = Neighbours::Unknown(Unseen::NoLook);
+        let seen = |share| Neighbours::Seen { looks: 40, share };
+        for neighbours in [unknown, seen(0.1), seen(0.0), seen(0.25)] {
+            totals.add(&Interval { neighbours: Some(neighbours), ..Interval::default() });
+        }
+        let text = exposition(&totals, &HashMap::new());
+        for line in ["threadwise_observe_looks_total 120", "threadwise_observe_looks_with_neighbour_total 14"]
+        {
+            assert!(text.lines().any(|found| found == line), "{line}\n{text}");
+        }
     }
 }

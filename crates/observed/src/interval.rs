@@ -1,5 +1,7 @@
 //! What was executed between two looks, or why that is not known.
 
+use crate::Neighbours;
+
 /// What one statement did in an interval.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Count<K = String> {
@@ -119,6 +121,8 @@ pub struct Interval<K = String> {
     pub states: States,
     /// The server's machine, if it is the observing one.
     pub host: Option<Host>,
+    /// Neighbours on that machine, if they are looked for.
+    pub neighbours: Option<Neighbours>,
     /// What statements did, the one with the most time first.
     pub counts: Vec<Count<K>>,
     /// The sum of those beyond the most that are kept.

@@ -8,10 +8,12 @@
 mod difference;
 pub mod exposition;
 mod interval;
+mod neighbours;
 mod snapshot;
 #[cfg(test)]
 mod tests;
 
 pub use difference::{Look, difference};
 pub use interval::{Count, Gap, Host, Interval, Lost, States};
+pub use neighbours::{Neighbours, Tally, Unseen};
 pub use snapshot::{Snapshot, StatementCount, StatementText};

@@ -37,7 +37,7 @@ pub(crate) static STUDY: FileKind =
 pub(crate) static OBSERVED: FileKind = FileKind {
     schema: include_str!("observed/schema.sql"),
     application_id: 0x7468_6f62,
-    version: 1,
+    version: 2,
     is_exclusive: false,
 };
 
@@ -209,6 +209,9 @@ pub(crate) fn check_marks(
         _ if application_id != kind.application_id => Problem::Foreign(application_id),
         _ if version == kind.version => return Ok(()),
         _ if version > kind.version => Problem::Newer(version, kind.version),
+        1.. if kind.application_id == OBSERVED.application_id => {
+            Problem::OlderObserved(version, kind.version)
+        }
         1.. => Problem::Older(version),
         _ => Problem::Damaged(format!("schema {version} was never written")),
     };

@@ -45,6 +45,8 @@ pub enum Problem {
     Newer(i32, i32),
     /// Written before the first release, by its schema.
     Older(i32),
+    /// Statements in production, likewise, and the schema that this one reads.
+    OlderObserved(i32, i32),
     /// Has threadwise's marks, but content that threadwise does not write.
     NotOurs(String),
     /// Truncated, or with impossible values.
@@ -107,6 +109,9 @@ impl Problem {
             ),
             Self::Older(found) => format!(
                 "{file} was made by a development version of threadwise (schema {found}, this one reads {VERSION}): run the study again, or convert a copy by crates/store/convert.py"
+            ),
+            Self::OlderObserved(found, reads) => format!(
+                "{file} was made by a development version of `threadwise observe` (schema {found}, this one reads {reads}): observe into another file (--output), and compare this one with the version that made it"
             ),
             Self::NotOurs(what) => {
                 format!("{file} differs from what threadwise writes ({what}): use the original file")

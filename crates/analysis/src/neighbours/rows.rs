@@ -104,14 +104,9 @@ impl Observations {
     }
 }
 
-/// 1 with a neighbour, 0 on a core of its own; `None` where neither is known. One that shares its core with another logical
-/// CPU of the study has no neighbour, and no core of its own.
+/// 1 with a neighbour, 0 on a core of its own; `None` where neither is known.
 fn seen(share: Share) -> Option<f64> {
-    match share {
-        Share::Neighbour => Some(1.0),
-        Share::Alone => Some(0.0),
-        Share::With(_) | Share::Slowed | Share::Apart | Share::Away | Share::Unknown => None,
-    }
+    share.has_neighbour().map(|has| f64::from(u8::from(has)))
 }
 
 /// A look this soon after another one repeats it.

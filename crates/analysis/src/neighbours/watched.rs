@@ -88,7 +88,7 @@ pub fn watched(looks: &[(Look, Vec<Share>)], alpha: f64) -> Watched {
         for (seen, share) in look.cpus.iter().zip(judged) {
             let cpu = cpus.entry(seen.cpu).or_insert_with(|| Cpu::new(seen.cpu));
             cpu.on_one_core += u32::from(matches!(share, Share::With(_)));
-            let Some(has_neighbour) = has_neighbour(*share) else { continue };
+            let Some(has_neighbour) = share.has_neighbour() else { continue };
             cpu.add(look.start_ns, has_neighbour);
             shares.add(part, has_neighbour);
             let free = seen.adds_per_step.zip(known.free.get(&seen.cpu));
@@ -117,15 +117,6 @@ pub fn watched(looks: &[(Look, Vec<Share>)], alpha: f64) -> Watched {
         prevalence: shares.pooled(alpha),
         deep_share: deep.pooled(alpha),
         width_left,
-    }
-}
-
-/// `None` where a look does not show it.
-fn has_neighbour(share: Share) -> Option<bool> {
-    match share {
-        Share::Neighbour => Some(true),
-        Share::Alone => Some(false),
-        Share::With(_) | Share::Slowed | Share::Apart | Share::Away | Share::Unknown => None,
     }
 }
 

@@ -8,7 +8,7 @@ use crate::{Answer, Direction, Ratio};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
-use threadwise_observed::{Interval, StatementText};
+use threadwise_observed::{Interval, Neighbours, StatementText};
 use threadwise_statistics::{MeanEstimate, correlation, moderated, pooled};
 
 /// Changes of state below which what else changed at the same times may explain a difference.
@@ -24,6 +24,8 @@ pub enum Confounded {
     FewChanges,
     /// The states were at other hours of the day.
     OtherHours,
+    /// The states are not set but come by themselves, with whatever else comes then.
+    NotSet,
 }
 
 /// A statement that is compared.
@@ -76,7 +78,7 @@ pub struct LeftOut {
 /// The comparison of all statements.
 #[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
 pub struct Comparison<'a> {
-    /// By what: `state`, `SMT`, `clock`, `version`; empty for a moment.
+    /// By what: `state`, `SMT`, `clock`, `version`, `neighbours`; empty for a moment.
     pub by: &'static str,
     /// The state of which the time a call is above.
     pub second: String,
@@ -100,6 +102,10 @@ pub struct Comparison<'a> {
     pub calls_per_s: [f64; 2],
     /// Mean of the used share of the capacity in each state, if the server's machine was observed.
     pub used_share: [Option<f64>; 2],
+    /// Mean of the share of time that a hypervisor gave to others, likewise.
+    pub stolen_share: [Option<f64>; 2],
+    /// Mean of the share of looks with a neighbour, if neighbours were looked for.
+    pub neighbour_share: [Option<f64>; 2],
     /// Intervals without figures, by reason.
     pub gaps: BTreeMap<&'static str, u64>,
     /// Statements that the server dropped, and counters that ran backwards, over all intervals.
@@ -183,6 +189,8 @@ pub fn compare<'a>(
         intervals: facts.intervals,
         calls_per_s: facts.calls_per_s,
         used_share: facts.used_share,
+        stolen_share: facts.stolen_share,
+        neighbour_share: facts.neighbour_share,
         gaps: facts.gaps,
         lost: facts.lost,
         matched_hours: plan.strata.has_hours,
@@ -250,7 +258,12 @@ fn confounded(plan: &Plan) -> Vec<Confounded> {
         few if few < FEW_CHANGES || plan.design != Design::Turns => Some(Confounded::FewChanges),
         _ => None,
     };
-    by_changes.into_iter().chain(plan.has_other_hours.then_some(Confounded::OtherHours)).collect()
+    let is_not_set = (plan.question.by == By::Neighbours).then_some(Confounded::NotSet);
+    by_changes
+        .into_iter()
+        .chain(plan.has_other_hours.then_some(Confounded::OtherHours))
+        .chain(is_not_set)
+        .collect()
 }
 
 /// What is known of intervals without their statements.
@@ -261,6 +274,8 @@ struct Facts {
     intervals: [u64; 2],
     calls_per_s: [f64; 2],
     used_share: [Option<f64>; 2],
+    stolen_share: [Option<f64>; 2],
+    neighbour_share: [Option<f64>; 2],
     gaps: BTreeMap<&'static str, u64>,
     lost: u64,
 }
@@ -268,7 +283,7 @@ struct Facts {
 impl Facts {
     fn of(plan: &Plan, intervals: &[Interval<u32>], calls: &[u64]) -> Self {
         let mut facts = Self::default();
-        let mut used: [Vec<f64>; 2] = Default::default();
+        let [mut used, mut stolen, mut neighbours]: [[Vec<f64>; 2]; 3] = Default::default();
         let (mut seconds, mut counts) = ([0.0; 2], [0.0; 2]);
         for (at, interval) in intervals.iter().enumerate() {
             if let Some(gap) = interval.gap {
@@ -287,9 +302,13 @@ impl Facts {
             counts[side] += calls[at] as f64;
             used[side]
                 .extend(interval.host.map(|host| f64::midpoint(host.used_low_share, host.used_high_share)));
+            stolen[side].extend(interval.host.map(|host| host.stolen_share));
+            neighbours[side].extend(interval.neighbours.and_then(Neighbours::share));
         }
         facts.calls_per_s = [0, 1].map(|side| counts[side] / seconds[side].max(1e-9));
-        facts.used_share = used.map(|all| threadwise_statistics::mean(all.into_iter()));
+        let means = |sides: [Vec<f64>; 2]| sides.map(|all| threadwise_statistics::mean(all.into_iter()));
+        (facts.used_share, facts.stolen_share, facts.neighbour_share) =
+            (means(used), means(stolen), means(neighbours));
         facts
     }
 }

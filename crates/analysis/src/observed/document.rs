@@ -137,6 +137,9 @@ fn cautions(found: &Comparison<'_>) -> Vec<Finding> {
             "The states were at other hours of the day: confounded with what runs at these hours. Change the state at other \
              hours in turn."
         ),
+        Confounded::NotSet => prose!(
+            "Neighbours come by themselves: what comes at the same times, such as a load of your server, is in the ratio."
+        ),
     };
     let by_unit = (found.unit != "day" && found.unit != "change of state").then(|| {
         prose!("The unit is {}, for lack of days: how days differ is not in the intervals.", found.unit)
@@ -185,6 +188,8 @@ fn both_sides(found: &Comparison<'_>) -> Vec<Block> {
             Cell::count(found.intervals[at]),
             Cell::value(found.calls_per_s[at], "1/s"),
             Cell::value(found.used_share[at], "share"),
+            Cell::value(found.stolen_share[at], "share"),
+            Cell::value(found.neighbour_share[at], "share"),
         ]
     });
     let columns = vec![
@@ -192,6 +197,8 @@ fn both_sides(found: &Comparison<'_>) -> Vec<Block> {
         Column::figure("intervals"),
         Column::figure("calls/s"),
         Column::figure("capacity used"),
+        Column::figure("stolen").drop_at(2),
+        Column::figure("neighbour there").drop_at(1),
     ];
     let mut blocks = vec![Block::Table(Table::new("", columns, rows))];
     let gaps = found.gaps.iter().map(|(word, count)| Prose::from(format!("{count} without figures: {word}")));

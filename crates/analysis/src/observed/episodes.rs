@@ -1,7 +1,18 @@
 //! Episodes: runs of intervals in one state.
 
 use std::collections::BTreeMap;
-use threadwise_observed::{Interval, States};
+use threadwise_observed::{Interval, Neighbours, States};
+
+/// Words of intervals without and with neighbours.
+const QUIET: &str = "quiet";
+pub(super) const BUSY: &str = "busy";
+/// An interval is quiet if less than this share of its looks shows a neighbour.
+const QUIET_BELOW: f64 = 0.05;
+/// It is busy if more than this share does. The gap keeps chance from moving an interval from one class into the other:
+/// with 40 looks the standard error of a share of 0.1 is 0.05.
+const BUSY_ABOVE: f64 = 0.2;
+/// With fewer looks an interval is in neither class.
+const LEAST_LOOKS: u64 = 10;
 
 /// What intervals are compared by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -16,6 +27,8 @@ pub enum By {
     Cpus,
     /// The server's version.
     Version,
+    /// Whether neighbours were there on it: `quiet`, `busy`.
+    Neighbours,
     /// Before and after a moment, in milliseconds since 1970.
     Moment(i64),
 }
@@ -29,6 +42,7 @@ impl By {
             Self::Clock => "clock",
             Self::Cpus => "logical CPUs online:",
             Self::Version => "version",
+            Self::Neighbours => "neighbours",
             Self::Moment(_) => "",
         }
     }
@@ -42,10 +56,21 @@ impl By {
             Self::Clock => clock.clone(),
             Self::Cpus => cpus.map(|cpus| cpus.to_string()),
             Self::Version => version.clone(),
+            Self::Neighbours => class(interval.neighbours?).map(str::to_owned),
             Self::Moment(at) if interval.end_unix_ms <= at => Some("before".to_owned()),
             Self::Moment(at) if interval.start_unix_ms >= at => Some("after".to_owned()),
             Self::Moment(_) => None,
         }
+    }
+}
+
+/// Quiet or busy; `None` in between, and with few looks.
+fn class(neighbours: Neighbours) -> Option<&'static str> {
+    match neighbours.share()? {
+        _ if neighbours.looks() < LEAST_LOOKS => None,
+        share if share < QUIET_BELOW => Some(QUIET),
+        share if share > BUSY_ABOVE => Some(BUSY),
+        _ => None,
     }
 }
 

@@ -1,6 +1,6 @@
 //! What is compared with what, from intervals without their counts.
 
-use super::episodes::{By, Episode, episodes, values};
+use super::episodes::{BUSY, By, Episode, episodes, values};
 use super::strata::{Strata, overlap_of_hours};
 use std::time::{Duration, UNIX_EPOCH};
 use threadwise_document::numbers;
@@ -123,6 +123,14 @@ fn sides(question: &Question, intervals: &[Interval<u32>]) -> Result<[String; 2]
         )),
         // The second is compared with the first: on with off.
         (By::Smt, [(one, _), (other, _)]) if one == "on" => Ok([other.clone(), one.clone()]),
+        (By::Neighbours, [(one, _), (other, _)]) if one == BUSY => Ok([other.clone(), one.clone()]),
+        (By::Neighbours, []) => Err(
+            "its neighbours are unknown in all intervals, or between quiet and busy: look for them by observe --neighbours"
+                .to_owned(),
+        ),
+        (By::Neighbours, [_]) => {
+            Err(format!("its neighbours are {} only: nothing to compare it with; observe longer", list()))
+        }
         (_, [(one, _), (other, _)]) => Ok([one.clone(), other.clone()]),
         (_, []) => {
             Err(format!("its {} is unknown in all intervals: name it with observe --state NAME", by.words()))

@@ -7,7 +7,7 @@ use crate::target::{Judged, Target, hold, space, write};
 use std::path::Path;
 use tempfile::TempDir;
 use threadwise_analysis::observed::{By, Question, Sums, compare, document, plan, trust};
-use threadwise_observed::{Count, Gap, Host, Interval, StatementText, States};
+use threadwise_observed::{Count, Gap, Host, Interval, Neighbours, StatementText, States, Unseen};
 use threadwise_report::terminal::Style;
 use threadwise_report::{html, json as forms};
 use threadwise_store::{About, ObservedStore};
@@ -62,6 +62,7 @@ fn fill(path: &Path) -> Result<(), String> {
                 version: Some("15".to_owned()),
             },
             host: (hour % 3 == 0).then(Host::default),
+            neighbours: (hour % 5 != 0).then(|| neighbours(hour)),
             counts: if gap.is_some() { Vec::new() } else { (0..3).map(count).collect() },
             ..Interval::default()
         };
@@ -69,6 +70,14 @@ fn fill(path: &Path) -> Result<(), String> {
         store.append(&interval, &texts).map_err(|error| error.to_string())?;
     }
     Ok(())
+}
+
+/// Busy in every second hour; unknown in some.
+fn neighbours(hour: i64) -> Neighbours {
+    match hour % 11 {
+        0 => Neighbours::Unknown(Unseen::NoLook),
+        _ => Neighbours::Seen { looks: 40, share: if (hour / 2) % 2 == 0 { 0.0 } else { 0.5 } },
+    }
 }
 
 impl Files {
@@ -99,7 +108,7 @@ fn judge_file(path: &Path) -> Judged {
         return refused(&error).map(|()| true);
     }
     let middle = intervals.get(intervals.len() / 2).map_or(0, |interval| interval.start_unix_ms);
-    for by in [By::Smt, By::State, By::Cpus, By::Moment(middle)] {
+    for by in [By::Smt, By::State, By::Cpus, By::Neighbours, By::Moment(middle)] {
         let question = Question { by, between: None, margin: 0.05, alpha: 0.05, most: 100 };
         let plan = match plan(question, &intervals, &calls) {
             Ok(plan) => plan,

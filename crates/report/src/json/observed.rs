@@ -32,6 +32,13 @@ fn form<'a>(
             "busy_mhz": host.busy_mhz,
         })
     });
+    let neighbours = interval.neighbours.map(|neighbours| {
+        json!({
+            "looks": neighbours.looks(),
+            "share": neighbours.share(),
+            "unknown": neighbours.unknown().map(|unseen| unseen.word()),
+        })
+    });
     json!({
         "utc": utc,
         "interval_ns": interval.length_ns,
@@ -41,6 +48,7 @@ fn form<'a>(
             "version": states.version,
         },
         "host": host,
+        "neighbours": neighbours,
         "calls": interval.calls(),
         "time_ns": interval.time_ns(),
         "statements": interval.counts.iter().map(|count| statement(count, names)).collect::<Vec<Value>>(),
@@ -69,7 +77,7 @@ fn statement(count: &Count, names: &HashMap<String, StatementText>) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use threadwise_observed::Gap;
+    use threadwise_observed::{Gap, Neighbours, Unseen};
 
     #[test]
     fn an_interval_is_one_line() {
@@ -82,6 +90,19 @@ mod tests {
         let read: Value = serde_json::from_str(&line).unwrap();
         assert_eq!((&read["version"], &read["calls"], &read["host"]), (&json!(1), &json!(3), &Value::Null));
         assert_eq!(read["statements"][0]["text"], json!("SELECT $1\nFROM t"));
+        assert_eq!(read["neighbours"], Value::Null);
+        let of = |neighbours| {
+            let interval = Interval { neighbours: Some(neighbours), ..Interval::default() };
+            serde_json::from_str::<Value>(&observed(&interval, "", &names)).unwrap()["neighbours"].clone()
+        };
+        assert_eq!(
+            of(Neighbours::Seen { looks: 40, share: 0.25 }),
+            json!({"looks": 40, "share": 0.25, "unknown": null})
+        );
+        assert_eq!(
+            of(Neighbours::Unknown(Unseen::NoGuest)),
+            json!({"looks": 0, "share": null, "unknown": "not-a-guest"})
+        );
         let gap = observed(&Interval { gap: Some(Gap::Restart), ..Interval::default() }, "", &names);
         assert!(gap.contains("\"gap\":\"restart\""), "{gap}");
     }

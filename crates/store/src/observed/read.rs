@@ -4,7 +4,7 @@ use super::about::About;
 use crate::error::Fault;
 use crate::value::{BYTES_MAX, Fields, MOMENT_MAX, NAME_BYTES, TEXT_BYTES, all, first};
 use rusqlite::Connection;
-use threadwise_observed::{Count, Gap, Host, Interval, Lost, StatementText, States};
+use threadwise_observed::{Count, Gap, Host, Interval, Lost, Neighbours, StatementText, States, Unseen};
 
 /// Reads the table `meta`.
 pub(super) fn about(connection: &Connection) -> Result<About, Fault> {
@@ -57,7 +57,7 @@ pub(super) fn statements(connection: &Connection) -> Result<Vec<StatementText>, 
 pub(super) fn intervals(connection: &Connection) -> Result<Vec<Interval<u32>>, Fault> {
     let sql = "SELECT id, start_unix_ms, end_unix_ms, length_ns, gap, state, smt, clock, cpus, version, busy_share, \
                used_low, used_high, stolen_share, busy_mhz, rest, rest_calls, rest_time_ns, rest_rows, evicted, \
-               restarted FROM intervals ORDER BY id";
+               restarted, looks, neighbour_share, neighbour_unknown FROM intervals ORDER BY id";
     all(connection, "intervals", sql, |fields, before| {
         fields.next_id(0, before + 1)?;
         let moment = |at| Ok::<_, Fault>(fields.number(at, MOMENT_MAX)? as i64);
@@ -80,6 +80,7 @@ pub(super) fn intervals(connection: &Connection) -> Result<Vec<Interval<u32>>, F
                 version: name(9)?,
             },
             host: host(fields)?,
+            neighbours: neighbours(fields)?,
             counts: Vec::new(),
             rest: Count {
                 statement: number(15)?,
@@ -101,6 +102,21 @@ fn host(fields: &Fields<'_, '_>) -> Result<Option<Host>, Fault> {
         stolen_share: fields.real(13)?,
         busy_mhz: fields.optional_real(14)?,
     }))
+}
+
+fn neighbours(fields: &Fields<'_, '_>) -> Result<Option<Neighbours>, Fault> {
+    let unknown = fields.optional_text(23, NAME_BYTES)?;
+    match (fields.optional(21, MOMENT_MAX)?, fields.optional_real(22)?, unknown) {
+        (None, None, None) => Ok(None),
+        (Some(looks), Some(share), None) if looks > 0 && (0.0..=1.0).contains(&share) => {
+            Ok(Some(Neighbours::Seen { looks, share }))
+        }
+        (Some(0), None, Some(word)) => match Unseen::of(word) {
+            Some(unseen) => Ok(Some(Neighbours::Unknown(unseen))),
+            None => Err(fields.damaged(23, &format!("is '{word}'"))),
+        },
+        _ => Err(fields.damaged(21, "does not fit neighbour_share and neighbour_unknown")),
+    }
 }
 
 /// Gives each count with the index of its interval, in their order. Those of intervals beyond are left out.

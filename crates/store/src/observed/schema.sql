@@ -1,10 +1,10 @@
--- The file of observed statements, schema 1. docs/OBSERVE.md explains it to readers.
+-- The file of observed statements, schema 2. docs/OBSERVE.md explains it to readers.
 --
 -- As for a study's file, the text of every CREATE statement is compared byte for byte when a file is opened: any
 -- change here needs a new user_version. Ids are dense, from 1, in the order of storing.
 
 PRAGMA application_id = 0x74686f62; -- 'thob'
-PRAGMA user_version = 1;
+PRAGMA user_version = 2;
 
 CREATE TABLE meta (
   key   TEXT PRIMARY KEY, -- program, engine, engine_version, server, host, most, texts, interval_ns, created_utc
@@ -39,6 +39,9 @@ CREATE TABLE intervals (
   used_high     REAL,
   stolen_share  REAL,
   busy_mhz      REAL,
+  looks         INTEGER CHECK (looks BETWEEN 0 AND 1152921504606846975), -- at logical CPUs; NULL: none were wanted
+  neighbour_share   REAL CHECK (neighbour_share BETWEEN 0 AND 1), -- of these looks; NULL: unknown
+  neighbour_unknown TEXT, -- why, if looks were wanted
   rest          INTEGER NOT NULL CHECK (rest BETWEEN 0 AND 1152921504606846975), -- statements beyond the most
   rest_calls    INTEGER NOT NULL CHECK (rest_calls BETWEEN 0 AND 1152921504606846975),
   rest_time_ns  INTEGER NOT NULL CHECK (rest_time_ns BETWEEN 0 AND 1152921504606846975),

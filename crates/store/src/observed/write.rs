@@ -5,7 +5,7 @@ use crate::error::Fault;
 use crate::value::{self, NAME_BYTES, TEXT_BYTES};
 use rusqlite::{Connection, params};
 use std::collections::HashMap;
-use threadwise_observed::{Interval, StatementText};
+use threadwise_observed::{Interval, Neighbours, StatementText, Unseen};
 
 /// Writes the table `meta`.
 pub(super) fn about(connection: &Connection, about: &About) -> Result<(), Fault> {
@@ -58,14 +58,15 @@ pub(super) fn interval(
 }
 
 fn row(connection: &Connection, number: u64, interval: &Interval) -> Result<(), Fault> {
-    let (states, host) = (&interval.states, interval.host.as_ref());
+    let (states, host, neighbours) = (&interval.states, interval.host.as_ref(), interval.neighbours);
     for text in [&states.state, &states.smt, &states.clock, &states.version].into_iter().flatten() {
         value::name(text, "a state")?;
     }
     let mut insert = connection.prepare_cached(
         "INSERT INTO intervals (id, start_unix_ms, end_unix_ms, length_ns, gap, state, smt, clock, cpus, version, \
-         busy_share, used_low, used_high, stolen_share, busy_mhz, rest, rest_calls, rest_time_ns, rest_rows, evicted, \
-         restarted) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21)",
+         busy_share, used_low, used_high, stolen_share, busy_mhz, looks, neighbour_share, neighbour_unknown, rest, \
+         rest_calls, rest_time_ns, rest_rows, evicted, restarted) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, \
+         ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24)",
     )?;
     insert.execute(params![
         number,
@@ -83,6 +84,9 @@ fn row(connection: &Connection, number: u64, interval: &Interval) -> Result<(), 
         host.map(|host| host.used_high_share),
         host.map(|host| host.stolen_share),
         host.and_then(|host| host.busy_mhz),
+        neighbours.map(Neighbours::looks),
+        neighbours.and_then(Neighbours::share),
+        neighbours.and_then(Neighbours::unknown).map(Unseen::word),
         interval.rest.statement,
         interval.rest.calls,
         interval.rest.time_ns,

@@ -2,7 +2,7 @@
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use threadwise_observed::{Count, Gap, Host, Interval, Lost, StatementText, States};
+use threadwise_observed::{Count, Gap, Host, Interval, Lost, Neighbours, StatementText, States, Unseen};
 use threadwise_store::{About, ObservedStore, Problem, Store};
 
 fn about() -> About {
@@ -40,6 +40,7 @@ fn interval(minute: i64, keys: &[&str]) -> Interval {
             stolen_share: 0.0,
             busy_mhz: None,
         }),
+        neighbours: Some(Neighbours::Seen { looks: 40, share: 0.125 }),
         counts: keys.iter().map(count).collect(),
         rest: Count { statement: 2, calls: 9, time_ns: 10, rows: 1 },
         lost: Lost { evicted: 1, restarted: 2 },
@@ -51,6 +52,7 @@ fn gap(minute: i64) -> Interval {
         start_unix_ms: minute * 60_000,
         end_unix_ms: (minute + 1) * 60_000,
         gap: Some(Gap::Reset),
+        neighbours: (minute == 4).then_some(Neighbours::Unknown(Unseen::NoLook)),
         ..Interval::default()
     }
 }
@@ -108,6 +110,9 @@ fn what_is_stored_is_read_and_continued() {
     assert_eq!((intervals[1].gap, intervals[1].host), (Some(Gap::Reset), None));
     let first = interval(1, &[]);
     assert_eq!((&intervals[0].states, intervals[0].host), (&first.states, first.host));
+    let neighbours: Vec<Option<Neighbours>> = intervals.iter().map(|interval| interval.neighbours).collect();
+    let seen = Some(Neighbours::Seen { looks: 40, share: 0.125 });
+    assert_eq!(neighbours, [seen, None, seen, Some(Neighbours::Unknown(Unseen::NoLook))]);
     assert_eq!((&intervals[0].rest, intervals[0].lost), (&first.rest, first.lost));
     assert_eq!(counts(&reader), [(0, 0, 3), (0, 1, 3), (2, 0, 3), (2, 2, 3)]);
 }
@@ -161,7 +166,10 @@ fn impossible_values_and_foreign_tables_are_refused() {
         ("UPDATE meta SET value = 'x' WHERE key = 'most'", "meta.most is not a number"),
         ("CREATE VIEW v AS SELECT 1", "is unknown"),
         ("PRAGMA application_id = 5", "another program"),
-        ("PRAGMA user_version = 2", "newer threadwise"),
+        ("PRAGMA user_version = 3", "newer threadwise"),
+        ("PRAGMA user_version = 1", "schema 1, this one reads 2): observe into another file (--output)"),
+        ("UPDATE intervals SET neighbour_share = NULL", "looks does not fit"),
+        ("UPDATE intervals SET looks = 0, neighbour_share = NULL, neighbour_unknown = 'x'", "is 'x'"),
     ];
     for (sql, words) in changes {
         let folder = tempfile::tempdir().unwrap();

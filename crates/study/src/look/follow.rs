@@ -52,6 +52,16 @@ impl Share {
         }
     }
 
+    /// Whether a neighbour is there; `None` where a look does not show it: one that shares its core with another watched
+    /// logical CPU has no neighbour, and no core of its own.
+    pub fn has_neighbour(self) -> Option<bool> {
+        match self {
+            Self::Neighbour => Some(true),
+            Self::Alone => Some(false),
+            Self::With(_) | Self::Slowed | Self::Apart | Self::Away | Self::Unknown => None,
+        }
+    }
+
     /// The watched logical CPU that it shares its core with.
     pub fn with(self) -> Option<u32> {
         if let Self::With(other) = self { Some(other) } else { None }

@@ -3,6 +3,7 @@
 pub mod args;
 mod host;
 mod looker;
+mod neighbours;
 mod sink;
 mod view;
 
@@ -13,6 +14,7 @@ use crate::error::AppError;
 use args::ObserveArgs;
 use host::LocalHost;
 use looker::Looker;
+use neighbours::NeighbourWatch;
 use sink::{LocalWindow, Shown, Sink};
 use std::collections::{BTreeSet, HashMap};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -36,8 +38,14 @@ pub fn observe(args: &ObserveArgs) -> Result<(), AppError> {
         true => Some(LocalHost::start(&chosen)?),
         false => None,
     };
+    let topology = host.as_ref().map(LocalHost::topology);
+    let neighbours = args.neighbours.then(|| NeighbourWatch::open(topology, args.interval)).transpose()?;
     let (first, unknown) = looker.look(host.as_ref()).map_err(|error| AppError::engine(&error))?;
     let mut notes = notes(args, &looker, host.as_ref());
+    notes.push(neighbours.as_ref().map_or_else(
+        || "neighbours are not looked for: --neighbours does that".to_owned(),
+        NeighbourWatch::note,
+    ));
     notes.extend(chosen.remarks.iter().filter(|_| host.is_some()).cloned());
     notes.extend(unknown);
     let mut sink = Sink::open(args, &notes)?;
@@ -52,6 +60,7 @@ pub fn observe(args: &ObserveArgs) -> Result<(), AppError> {
         args,
         looker,
         host,
+        neighbours,
         chosen,
         store,
         sink,
@@ -103,7 +112,6 @@ fn notes(args: &ObserveArgs, looker: &Looker, host: Option<&LocalHost>) -> Vec<S
             notes.extend(host.no_clock().map(|why| format!("the clock is not counted ({why})")));
         }
     }
-    notes.push("neighbours are not watched: `threadwise watch` does that".to_owned());
     notes
 }
 
@@ -121,6 +129,7 @@ struct Observer<'a> {
     args: &'a ObserveArgs,
     looker: Looker,
     host: Option<LocalHost>,
+    neighbours: Option<NeighbourWatch>,
     chosen: Chosen,
     store: ObservedStore,
     sink: Sink,
@@ -141,7 +150,8 @@ impl Observer<'_> {
         let mut due = Instant::now() + every;
         let mut intervals: u64 = 0;
         while self.args.count.is_none_or(|count| intervals < count) {
-            if self.is_stopped(due, stop) {
+            self.neighbours.iter_mut().for_each(|watch| watch.begin(Instant::now()));
+            if self.is_stopped(due, stop)? {
                 break;
             }
             // After a suspend, missed looks are skipped, not made up by short intervals.
@@ -164,6 +174,8 @@ impl Observer<'_> {
         };
         let mut interval = difference(&self.before, &after, self.args.top as usize);
         interval.host = window.and_then(host::host);
+        let online = after.states.cpus;
+        interval.neighbours = self.neighbours.as_mut().map(|watch| watch.take(online));
         let keys = interval.counts.iter().map(|count| &count.statement);
         let new: Vec<String> = keys.filter(|key| !self.store.knows(key)).cloned().collect();
         self.unknown.extend(new);
@@ -228,18 +240,21 @@ impl Observer<'_> {
         self.sink.interval(&Shown { interval, utc: &utc, names: &self.names, local })
     }
 
-    /// Waits until a moment; returns whether to end before it.
-    fn is_stopped(&self, until: Instant, stop: &AtomicBool) -> bool {
+    /// Waits until a moment, and looks for neighbours meanwhile; returns whether to end before it.
+    fn is_stopped(&mut self, until: Instant, stop: &AtomicBool) -> Result<bool, AppError> {
         loop {
-            let left = until.saturating_duration_since(Instant::now());
+            let now = Instant::now();
             if stop.load(Ordering::Relaxed) {
-                return true;
+                return Ok(true);
             }
-            if left.is_zero() {
-                return false;
+            if now >= until {
+                return Ok(false);
             }
-            if self.sink.wait(left.min(PATIENCE)) {
-                return true;
+            self.neighbours.iter_mut().try_for_each(|watch| watch.look(now))?;
+            let next =
+                self.neighbours.as_ref().and_then(NeighbourWatch::due).map_or(until, |due| due.min(until));
+            if self.sink.wait(next.saturating_duration_since(Instant::now()).min(PATIENCE)) {
+                return Ok(true);
             }
         }
     }

@@ -19,7 +19,7 @@ use threadwise_study::look::SIBLINGS_AT_MOST_NS;
 use threadwise_study::look::follow::{Follower, Share};
 
 /// Default maximum of watched logical CPUs: each look covers all of them.
-const MOST_CPUS: usize = 16;
+pub const MOST_CPUS: usize = 16;
 /// Looks before the first shown one, which find the width of a free core.
 const FIRST_LOOKS: u32 = 60;
 const FIRST_EVERY: Duration = Duration::from_millis(5);

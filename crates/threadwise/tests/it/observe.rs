@@ -4,7 +4,7 @@
 use crate::harness::{Lab, Said, said};
 use serde_json::Value;
 use std::sync::atomic::{AtomicI64, Ordering};
-use threadwise_observed::{Count, Gap, Interval, StatementText, States};
+use threadwise_observed::{Count, Gap, Interval, StatementText, States, Unseen};
 use threadwise_store::{About, ObservedStore};
 use threadwise_tds::{Column, Length, Message, Options, Reply, Request, Responder, Type, Value as Cell};
 
@@ -101,6 +101,7 @@ fn bad_input_is_refused_before_anything_is_made() {
         (vec!["compare", "o.threadwise", "o.threadwise", "--by", "smt"], 2, "one file"),
         (vec!["compare", "absent", "--by", "smt"], 2, "there is no file"),
         (vec!["compare", "o.threadwise", "--by", "state"], 2, "--state NAME"),
+        (vec!["compare", "o.threadwise", "--by", "neighbours"], 2, "observe --neighbours"),
         (vec!["compare", "o.threadwise", "--by", "clock"], 2, "unknown in all intervals"),
         (vec!["compare", "o.threadwise", "--since", "noon"], 2, "not a moment"),
         (vec!["compare", "o.threadwise", "--since", "2020-01-01"], 2, "one side of the moment"),
@@ -213,6 +214,7 @@ fn a_scripted_server_is_observed_with_its_restart_and_without_literals() {
         (&lines[0]["states"]["state"], lines[0]["statements"].as_array().unwrap().len()),
         (&"blue".into(), 2)
     );
+    assert!(lines.iter().all(|line| line["neighbours"].is_null()), "{}", seen.stdout);
     // It goes on in the same file, with the texts that it knows.
     let again = observe(&lab, &server, &["--count", "1"]);
     assert!(again.code == Some(0) && again.stderr.contains("it has 4 intervals"), "{}", again.stderr);
@@ -224,6 +226,26 @@ fn a_scripted_server_is_observed_with_its_restart_and_without_literals() {
     assert!(other.code == Some(2) && other.stderr.contains("--no-text"), "{}", other.stderr);
     assert_eq!((server.connections_open(), server.errors().len()), (0, 0), "{:?}", server.errors());
     assert_eq!(lab.leftovers(), [] as [String; 0]);
+}
+
+/// What is known of neighbours depends on the machine, but never both a share and a reason.
+#[test]
+fn neighbours_have_a_share_or_a_reason_in_every_form() {
+    let (lab, server) = (Lab::new(), server(true));
+    let seen = observe(&lab, &server, &["--count", "2", "--neighbours", "--json"]);
+    assert_eq!(seen.code, Some(0), "{}", seen.stderr);
+    assert!(seen.stderr.contains("neighbours"), "{}", seen.stderr);
+    let store = ObservedStore::open(&lab.path().join("s.threadwise")).unwrap();
+    let stored = store.intervals().unwrap();
+    assert_eq!(stored.len(), 2);
+    for (line, stored) in seen.stdout.lines().zip(stored) {
+        let shown = serde_json::from_str::<Value>(line).unwrap()["neighbours"].clone();
+        let stored = stored.neighbours.unwrap();
+        assert_eq!(shown["looks"].as_u64(), Some(stored.looks()), "{shown}");
+        assert_eq!(shown["share"].as_f64(), stored.share(), "{shown}");
+        assert_eq!(shown["unknown"].as_str(), stored.unknown().map(Unseen::word), "{shown}");
+        assert_eq!(shown["share"].is_null(), shown["unknown"].is_string(), "{shown}");
+    }
 }
 
 #[test]

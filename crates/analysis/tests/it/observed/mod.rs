@@ -5,7 +5,7 @@ pub mod history;
 use history::*;
 use threadwise_analysis::observed::{By, Comparison, Confounded, document, trust};
 use threadwise_document::screen::TrustLevel;
-use threadwise_observed::{Count, Gap};
+use threadwise_observed::{Count, Gap, Host, Neighbours, Unseen};
 
 /// Five of 30 statements, by these factors.
 pub const FACTORS: [f64; 5] = [1.5, 1.3, 1.25, 0.75, 0.6];
@@ -52,6 +52,51 @@ fn the_words_name_what_changed_and_what_did_not() {
     assert_eq!(trust(&found).level, TrustLevel::Good);
     assert_eq!((found.unit, found.units, found.changes), ("change of state", 16, 47));
     assert!(found.matched_load && !found.matched_hours);
+}
+
+#[test]
+fn busy_neighbours_are_a_state_that_is_not_set() {
+    let quiet = Noise { daily: 0.01, growth: 0.0, interval: 0.02, of_load: 0.1, stalls: 0.0 };
+    let mut history = history(TURNS, quiet, &[1.5], 7);
+    for (hour, interval) in history.intervals.iter_mut().enumerate() {
+        let is_busy = interval.states.smt.as_deref() == Some("on");
+        // Every tenth hour is between the classes, and every eleventh has too few looks.
+        let (looks, share) = match hour {
+            _ if hour % 10 == 3 => (40, 0.1),
+            _ if hour % 11 == 3 => (9, 0.9),
+            _ => (40, if is_busy { 0.3 } else { 0.025 }),
+        };
+        interval.neighbours = Some(Neighbours::Seen { looks, share });
+        let host = Host { used_low_share: 0.5, used_high_share: 0.5, stolen_share: 0.01, ..Host::default() };
+        interval.host = Some(host);
+    }
+    let found = compared(&history, question(By::Neighbours)).unwrap();
+    assert_eq!((found.first.as_str(), found.second.as_str(), found.changes), ("quiet", "busy", 47));
+    let is_near = |found: [Option<f64>; 2], wanted: [f64; 2]| {
+        found
+            .iter()
+            .zip(wanted)
+            .all(|(found, wanted)| found.is_some_and(|found| (found - wanted).abs() < 1e-9))
+    };
+    assert!(is_near(found.neighbour_share, [0.025, 0.3]), "{:?}", found.neighbour_share);
+    assert!(is_near(found.used_share, [0.5; 2]) && is_near(found.stolen_share, [0.01; 2]));
+    assert_eq!(slower(&found), [1]);
+    assert_eq!(found.confounded, [Confounded::NotSet]);
+    let text = verdict(&found);
+    assert!(text.contains("slower with neighbours busy: #1 1.5"), "{text}");
+    assert!(text.contains("Neighbours come by themselves"), "{text}");
+    for interval in &mut history.intervals {
+        interval.neighbours = Some(Neighbours::Seen { looks: 40, share: 0.0 });
+    }
+    let refused = compared(&history, question(By::Neighbours)).unwrap_err();
+    assert!(refused.contains("neighbours are quiet") && refused.contains("observe longer"), "{refused}");
+    for interval in &mut history.intervals {
+        interval.neighbours = Some(Neighbours::Unknown(Unseen::NoLook));
+    }
+    let refused = compared(&history, question(By::Neighbours)).unwrap_err();
+    assert!(refused.contains("observe --neighbours"), "{refused}");
+    let found = compared(&history, question(By::Smt)).unwrap();
+    assert_eq!(found.neighbour_share, [None, None]);
 }
 
 #[test]

@@ -142,6 +142,8 @@ pub enum ByArg {
     Cpus,
     /// Version of the server
     Version,
+    /// Neighbours, by observe --neighbours: in under 5% of an interval's looks (quiet), in over 20% (busy)
+    Neighbours,
 }
 
 /// Values of `--undecided`.

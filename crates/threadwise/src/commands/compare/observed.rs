@@ -67,6 +67,7 @@ fn question(args: &CompareArgs, intervals: &[Interval<u32>]) -> Result<Question,
         (None, Some(ByArg::Clock)) => By::Clock,
         (None, Some(ByArg::Cpus)) => By::Cpus,
         (None, Some(ByArg::Version)) => By::Version,
+        (None, Some(ByArg::Neighbours)) => By::Neighbours,
         (None, Some(ByArg::Smt) | None) => By::Smt,
     };
     let between = match args.between.as_slice() {

@@ -13,6 +13,7 @@ Examples:
   threadwise observe --engine postgres:///shop --live            top statements, headroom, SMT
   threadwise observe --engine mariadb://watch@db/shop --state smt-off     a server elsewhere
   threadwise observe --engine postgres:///shop --no-text --prometheus 9465
+  threadwise observe --engine postgres:///shop --neighbours      on a guest: what else runs there?
   threadwise compare observed.threadwise --by smt                which statements changed?
   threadwise compare observed.threadwise --since yesterday       which ones got slower?
 
@@ -45,6 +46,9 @@ pub struct ObserveArgs {
     /// File for the intervals; one of the same server and options is continued
     #[arg(short, long, value_name = "FILE", default_value = "observed.threadwise")]
     pub output: PathBuf,
+    /// Look for neighbours on the other threads of our cores too: 20 looks an interval (guests only)
+    #[arg(long)]
+    pub neighbours: bool,
     /// Number of statements kept by name in each interval, those with the most time; the rest is summed
     #[arg(long, value_name = "NUMBER", default_value = "500", value_parser = clap::value_parser!(u64).range(1..=100_000))]
     pub top: u64,

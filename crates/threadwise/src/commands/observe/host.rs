@@ -7,7 +7,7 @@ use crate::commands::headroom::yields::Chosen;
 use crate::error::AppError;
 use std::path::Path;
 use threadwise_headroom::layout::Scope;
-use threadwise_machine::given;
+use threadwise_machine::{Topology, given};
 use threadwise_observed::{Host, States};
 use threadwise_smt::{Roots, Setting};
 
@@ -33,6 +33,11 @@ impl LocalHost {
     /// Why the clock is not counted, if so.
     pub fn no_clock(&self) -> Option<&str> {
         self.meter.no_clock()
+    }
+
+    /// The machine.
+    pub fn topology(&self) -> &Topology {
+        self.meter.topology()
     }
 
     /// Ends an interval and begins the next.

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use threadwise_document::numbers;
 use threadwise_headroom::screen::Size;
 use threadwise_machine::text::marked;
-use threadwise_observed::{Count, Host, Interval, StatementText, States};
+use threadwise_observed::{Count, Host, Interval, Neighbours, StatementText, States};
 
 /// Width of the columns before a statement's text.
 const FIGURES: usize = 40;
@@ -18,6 +18,8 @@ pub fn line(time: &str, interval: &Interval) -> String {
     let named = interval.counts.len() + interval.rest.statement as usize;
     parts.push(numbers::counted(named, "statement"));
     parts.extend(interval.host.as_ref().map(headroom));
+    let neighbours = interval.neighbours.and_then(Neighbours::share);
+    parts.extend(neighbours.map(|share| format!("neighbours {}", numbers::percent(share))));
     parts.extend(states(&interval.states));
     let lost = interval.lost;
     parts.extend((lost.evicted > 0).then(|| format!("{} evicted by the server", lost.evicted)));
@@ -115,7 +117,7 @@ fn words(count: &Count, names: &HashMap<String, StatementText>, columns: usize) 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use threadwise_observed::{Gap, Lost};
+    use threadwise_observed::{Gap, Lost, Unseen};
 
     fn interval() -> Interval {
         let count = |key: &str, calls, time_ns| Count { statement: key.to_owned(), calls, time_ns, rows: 0 };
@@ -146,6 +148,14 @@ mod tests {
             "12:00:00  100 calls/s  4.00 ms a call  2 statements  headroom 30 to 40%  SMT on  state blue  2 evicted by \
              the server\n"
         );
+        for (neighbours, words) in [
+            (Neighbours::Seen { looks: 40, share: 0.25 }, Some("headroom 30 to 40%  neighbours 25%  SMT on")),
+            (Neighbours::Unknown(Unseen::NoLook), None),
+        ] {
+            let shown = line("", &Interval { neighbours: Some(neighbours), ..interval() });
+            assert_eq!(shown.contains("neighbours"), words.is_some(), "{shown}");
+            assert!(words.is_none_or(|words| shown.contains(words)), "{shown}");
+        }
         let gap = Interval { gap: Some(Gap::Restart), ..interval() };
         assert_eq!(line("12:00:00", &gap), "12:00:00  no figures: the server was restarted\n");
         assert!(line("", &Interval { counts: Vec::new(), ..interval() }).contains("no calls"));
