@@ -27,11 +27,19 @@ fn latencies_at_rates_are_those_of_the_queue_and_overloads_are_none() {
     let report = json(&lab, &["report", "s.threadwise", "--json"]);
     let points = report["details"]["load"]["points"].as_array().unwrap();
     let point = |name: &str| points.iter().find(|one| one["treatment"] == name).unwrap();
+    let all = report["estimates"].as_array().unwrap();
+    let estimate = |treatment: &Value| {
+        let is_it = |one: &&Value| {
+            one["family"] == "load" && one["metric"] == "latency_ns_p99" && one["treatment"] == *treatment
+        };
+        all.iter().find(is_it).unwrap()
+    };
     // One session is M/M/1 with 15,625 a second: the mean of p99 is ln 100 / (capacity - rate).
     for rate in [4000_f64, 9000.0] {
         let one = point(&format!("alone/rate_per_s={rate}"));
         let truth_ns = 100_f64.ln() / (15_625.0 - rate) * 1e9;
-        let [low, high] = ["low", "high"].map(|end| one["latency_ns_p99"][end].as_f64().unwrap());
+        let p99 = estimate(&one["treatment"]);
+        let [low, high] = ["low", "high"].map(|end| p99[end].as_f64().unwrap());
         // A 95% interval may miss by a little; the study is always the same, as its seed is.
         assert!(low < 1.1 * truth_ns && high > 0.9 * truth_ns, "{rate}: {one} {truth_ns}");
         assert_eq!(one["is_overload"], false);
@@ -60,7 +68,37 @@ fn a_pool_at_one_rate_is_answered_for_each_number_of_sessions() {
         "{}",
         said.stdout
     );
-    assert!(said.stdout.contains("at equal distances"), "{}", said.stdout);
+    lab.ok(&["report", "s.threadwise", "--html", "s.html"]);
+    let page = std::fs::read_to_string(lab.path().join("s.html")).unwrap();
+    assert!(page.contains("requests arrive at equal distances"));
+}
+
+#[test]
+fn a_rate_of_which_nothing_is_served_is_an_overload() {
+    let lab = Lab::new();
+    let rate = ["load", "--rate", "4000,1000000", "--slo", "p99=10ms", "--blocks", "3", "--no-html"];
+    let said = lab.simulated("s.threadwise", &[&rate[..], &QUIET].concat());
+    assert_eq!(said.code, Some(0), "{}{}", said.stdout, said.stderr);
+    let report = json(&lab, &["report", "s.threadwise", "--json"]);
+    let points = report["details"]["load"]["points"].as_array().unwrap();
+    let overloads = points.iter().filter(|one| one["is_overload"] == true && one["unserved_share"] == 1.0);
+    assert_eq!(overloads.count(), points.len() / 2, "{points:?}");
+    assert!(!answer(&report).contains("no-work"), "{}", answer(&report));
+    let said = lab.run(&["run", "--resume", "s.threadwise", "--rate", "500"]);
+    assert_eq!(said.code, Some(2), "{}", said.stderr);
+    assert!(said.stderr.contains("--resume") && said.stderr.contains("--rate"), "{}", said.stderr);
+}
+
+#[test]
+fn two_studies_at_rates_are_compared_by_latency() {
+    let lab = Lab::new();
+    for name in ["a.threadwise", "b.threadwise"] {
+        let said = lab.simulated(name, &["load", "--rate", "9000", "--blocks", "3", "--no-html"]);
+        assert_eq!(said.code, Some(0), "{}", said.stderr);
+    }
+    let said = lab.ok(&["compare", "a.threadwise", "b.threadwise"]).stdout;
+    assert!(said.contains("Ratios of mean latency") && said.contains("latency p99"), "{said}");
+    assert!(!said.contains("rows/s"), "{said}");
 }
 
 #[test]
