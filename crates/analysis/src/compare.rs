@@ -379,7 +379,11 @@ fn unit(studies: &[Facts<'_>]) -> &'static str {
     if !studies.is_empty() && studies.iter().all(|facts| facts.study.runs_whole()) {
         return "commands";
     }
-    let mut units: Vec<&str> = studies.iter().map(|facts| facts.study.nouns().rate).collect();
+    let one = |facts: &Facts<'_>| match facts.study.is_at_a_rate() {
+        true => "mean latency",
+        false => facts.study.nouns().rate,
+    };
+    let mut units: Vec<&str> = studies.iter().map(one).collect();
     units.dedup();
     match units.as_slice() {
         [] => "rows/s",

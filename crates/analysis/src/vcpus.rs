@@ -15,7 +15,7 @@ use crate::estimate::{ObservedBlock, THROUGHPUT, Work, block_difference, judge_m
 use crate::kind::Kind;
 use crate::kinds::rate;
 use crate::question::{Case, Question};
-use crate::words::{changed, finding, judged_decisive, limited, probability};
+use crate::words::{answered, changed, finding, judged_decisive, limited, probability};
 use crate::{Estimate, Facts, Finding, FindingKind, Interval, Ratio};
 use threadwise_document::chart::ChartWords;
 use threadwise_document::numbers::{count_word, counted, significant};
@@ -116,7 +116,7 @@ fn points(study: &Study) -> Vec<(usize, &Treatment)> {
 /// Probability that the second half are second threads rather than cores, with equal odds before.
 fn probability_of_threads(mean: &MeanEstimate) -> f64 {
     let density = |[centre, sd]: [f64; 2]| {
-        let variance = sd * sd + mean.standard_error * mean.standard_error;
+        let variance = sd * sd + uncertainty(mean).powi(2);
         (-(mean.mean - centre).powi(2) / (2.0 * variance)).exp() / variance.sqrt()
     };
     // Less than threads ever add is no reason against them, nor more than cores add one against cores.
@@ -130,7 +130,15 @@ fn probability_of_threads(mean: &MeanEstimate) -> f64 {
 
 /// The density at the centre of a distribution that was widened by the uncertainty.
 fn density_at([_, sd]: [f64; 2], mean: &MeanEstimate) -> f64 {
-    1.0 / (sd * sd + mean.standard_error * mean.standard_error).sqrt()
+    1.0 / (sd * sd + uncertainty(mean).powi(2)).sqrt()
+}
+
+/// Standard deviation of the normal distribution whose central 95% are as wide as the interval of a mean: of few blocks
+/// more than the standard error.
+fn uncertainty(mean: &MeanEstimate) -> f64 {
+    /// Of the standard normal distribution, the quantile of 97.5%.
+    const NORMAL: f64 = 1.96;
+    mean.half_width(0.05) / NORMAL
 }
 
 fn findings(facts: &Facts<'_>) -> Vec<Finding> {
@@ -166,12 +174,13 @@ fn halves_line(facts: &Facts<'_>, found: &Found, half: &Estimate) -> Finding {
     let below =
         if half_count == 1 { "one does".to_owned() } else { format!("{} do", count_word(half_count)) };
     let mut text = prose!(
-        "The second half of the {} vCPUs adds {}: {} sessions do {} of what {}.",
+        "The second half of the {} vCPUs adds {}: {} sessions do {} of what {}{}.",
         all.to_string(),
         changed(&half.ratio),
         count_word(all),
-        judged_decisive(&ratio),
-        below
+        &ratio,
+        below,
+        answered(&ratio)
     );
     let likely = found.numbers.get(THREADS).copied();
     let covariates = &facts.analysis.covariates;
@@ -217,7 +226,9 @@ fn section(facts: &Facts<'_>) -> Option<Section> {
         ];
         cells.extend(prices.map(|prices| {
             let heading = format!("cost per million {}", nouns.noun);
-            (Column::figure(heading), cost(rate(treatment), treatment.sessions, &prices))
+            // More sessions than vCPUs need no more licences.
+            let vcpus = facts.study.vcpus().map_or(treatment.sessions, |all| treatment.sessions.min(all));
+            (Column::figure(heading), cost(rate(treatment), vcpus, &prices))
         }));
         cells
     });
@@ -263,7 +274,7 @@ fn halves_cost(facts: &Facts<'_>, found: &Found, prices: &Prices) -> Option<Pros
          away by one thread a core, half of the vCPUs do more than here, where any vCPUs of the server may be used.",
         vcpus.to_string(),
         even,
-        judged_decisive(&ratio),
+        &ratio,
         answer
     ))
 }
@@ -286,6 +297,9 @@ mod tests {
         }
         let between = probability_of_threads(&mean(1.68, 0.02));
         assert!((0.1..0.9).contains(&between), "{between}");
+        // Three blocks say little, whatever their spread.
+        let few = MeanEstimate { n: 3, degrees: 2.0, ..mean(1.38, 0.12) };
+        assert!(probability_of_threads(&few) < LIKELY, "{}", probability_of_threads(&few));
         // What is hardly known is no answer.
         let unknown = probability_of_threads(&mean(1.45, 0.8));
         assert!((0.2..0.8).contains(&unknown), "{unknown}");

@@ -327,7 +327,7 @@ pub struct RunArgs {
     /// After a boot, or on another machine, it continues in a new result file beside this one. The study's settings
     /// apply, and the hardware is probed if its first part was. These apply to one start only and must be given again:
     /// --allow-busy, --data-dir, --budget and, if it runs commands, --allow-commands.
-    #[arg(long, value_name = "FILE", help_heading = "What is measured", conflicts_with_all = ["study", "engine", "output", "seed", "sessions", "sweep", "compare", "streams", "dop", "jobs", "list", "placement", "memory", "service", "smt", "turbo", "governor", "factor", "engine_option", "set", "transaction", "define", "transactions_from", "rounds", "slice", "rewarm", "blocks", "until", "margin", "long_windows", "command", "each", "metric", "parse", "headline", "setup", "warmup", "before", "after", "check", "teardown"])]
+    #[arg(long, value_name = "FILE", help_heading = "What is measured", conflicts_with_all = ["study", "engine", "output", "seed", "sessions", "rate", "vcpus", "share", "sweep", "compare", "streams", "dop", "jobs", "list", "placement", "memory", "service", "smt", "turbo", "governor", "factor", "engine_option", "set", "transaction", "define", "transactions_from", "rounds", "slice", "rewarm", "blocks", "until", "margin", "long_windows", "command", "each", "metric", "parse", "headline", "setup", "warmup", "before", "after", "check", "teardown"])]
     pub resume: Option<PathBuf>,
     /// External arm that the machine is in now, for a study over boots
     ///

@@ -39,6 +39,9 @@ const OF_SESSIONS: [(&str, &str, Direction); 6] = [
     ("latency_ns_p99_of_slices", "latency p99 of slices", Direction::LowerIsBetter),
 ];
 
+/// The first of them for studies of loads at a rate.
+const HEADLINE_AT_A_RATE: &str = "latency_ns_p99";
+
 impl Quantity {
     /// All figures that a study can be compared by, its headline first.
     pub fn all(facts: &Facts<'_>) -> Vec<Self> {
@@ -56,7 +59,12 @@ impl Quantity {
             name: if metric == THROUGHPUT { rate } else { name }.to_owned(),
             direction,
         };
-        OF_SESSIONS.map(one).to_vec()
+        let mut all = OF_SESSIONS.map(one);
+        if facts.study.is_at_a_rate() {
+            // What is done is what comes in: its latency is what can differ.
+            all.sort_by_key(|quantity| quantity.metric != HEADLINE_AT_A_RATE);
+        }
+        all.to_vec()
     }
 
     /// The named figure; without a name the headline (throughput, or that of a command). `None` if the study does not

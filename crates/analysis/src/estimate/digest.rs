@@ -8,7 +8,7 @@ use super::work::Work;
 use crate::activity::sums::Sums;
 use threadwise_machine::{CpuSet, Topology};
 use threadwise_statistics::{MergedLatency, mean};
-use threadwise_study::arrivals::DUE;
+use threadwise_study::arrivals::{DUE, UNSERVED};
 use threadwise_study::{Run, RunStatus, Slice};
 
 /// A run in which a larger share of rounds had no row is invalid (`no-work`).
@@ -220,7 +220,7 @@ impl Digest {
             digest.latency = known(merged, &slices_p99_ns).unwrap_or(Latency::TooFew);
         }
         digest.totals.has_cpus = !service_threads && digest.totals.sessions <= assigned.len();
-        digest.check_work();
+        digest.check_work(run.slices.iter().filter(|slice| is_overrun(slice)).count() as u32);
         digest
     }
 
@@ -266,11 +266,12 @@ impl Digest {
         of_slice.quantile(0.99).filter(|_| of_slice.steps() >= MIN_STEPS)
     }
 
-    /// A run that did (almost) nothing is invalid: something is wrong with it that no ratio should show.
-    fn check_work(&mut self) {
+    /// A run that did (almost) nothing is invalid: something is wrong with it that no ratio should show. Rounds that were
+    /// `overrun` have no row because of their load.
+    fn check_work(&mut self, overrun: u32) {
         let rounds = self.rounds.len() as u32;
         let is_empty = |round: &&Work| round.is_there() && round.rows_per_s().is_none();
-        let empty = self.rounds.iter().filter(is_empty).count() as u32;
+        let empty = (self.rounds.iter().filter(is_empty).count() as u32).saturating_sub(overrun);
         if rounds == 0 {
             self.state = State::Invalid("no-work: it has no slices".to_owned());
         } else if f64::from(empty) > MAX_EMPTY_SHARE * f64::from(rounds) {
@@ -278,6 +279,11 @@ impl Digest {
             self.state = State::Invalid(format!("no-work: {empty} of {rounds} round{s} had no row"));
         }
     }
+}
+
+/// Whether so many requests came that those from before the window took all of it.
+fn is_overrun(slice: &Slice) -> bool {
+    slice.rows() == 0 && slice.counter(UNSERVED) > 0
 }
 
 /// Percentiles of a run's steps, given the 99th of each of its slices; `None` if its steps do not suffice.
@@ -335,7 +341,8 @@ impl Totals {
 /// by the model's hypervisor.
 fn model_times(slice: &Slice) -> CpuTotals {
     let total_ns = slice.window_ns as f64 * slice.sessions.len() as f64;
-    let busy_ns = (slice.cpu_ns() as f64).min(total_ns);
+    // What was done for requests from before the window is in no session.
+    let busy_ns = if is_overrun(slice) { total_ns } else { (slice.cpu_ns() as f64).min(total_ns) };
     // Sessions that wait for requests are idle.
     let steal_ns = if slice.counters.contains_key(DUE) { 0.0 } else { total_ns - busy_ns };
     CpuTotals { busy_ns, steal_ns, total_ns }

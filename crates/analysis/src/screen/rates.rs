@@ -338,9 +338,10 @@ pub(crate) fn named(facts: &Facts<'_>, summary: &TreatmentSummary, group: &str) 
         Shape::SameL3 => "two on one L3".to_owned(),
         Shape::CrossNode => "two in two nodes".to_owned(),
         Shape::CrossPackage => "two in two packages".to_owned(),
-        Shape::Spread if is_only_count(facts, treatment) => {
-            format!("{} sessions", count_word(treatment.sessions))
-        }
+        Shape::Spread if is_only_count(facts, treatment) => match treatment.sessions {
+            1 => "one session".to_owned(),
+            more => format!("{} sessions", count_word(more)),
+        },
         _ => label(),
     }
 }

@@ -76,6 +76,34 @@ fn a_pool_at_one_rate_is_answered_for_each_number_of_sessions() {
 }
 
 #[test]
+fn a_rate_of_which_nothing_is_served_is_an_overload() {
+    let lab = Lab::new();
+    let rate = ["load", "--rate", "4000,1000000", "--slo", "p99=10ms", "--blocks", "3", "--no-html"];
+    let said = lab.simulated("s.threadwise", &[&rate[..], &QUIET].concat());
+    assert_eq!(said.code, Some(0), "{}{}", said.stdout, said.stderr);
+    let report = json(&lab, &["report", "s.threadwise", "--json"]);
+    let points = report["details"]["load"]["points"].as_array().unwrap();
+    let overloads = points.iter().filter(|one| one["is_overload"] == true && one["unserved_share"] == 1.0);
+    assert_eq!(overloads.count(), points.len() / 2, "{points:?}");
+    assert!(!answer(&report).contains("no-work"), "{}", answer(&report));
+    let said = lab.run(&["run", "--resume", "s.threadwise", "--rate", "500"]);
+    assert_eq!(said.code, Some(2), "{}", said.stderr);
+    assert!(said.stderr.contains("--resume") && said.stderr.contains("--rate"), "{}", said.stderr);
+}
+
+#[test]
+fn two_studies_at_rates_are_compared_by_latency() {
+    let lab = Lab::new();
+    for name in ["a.threadwise", "b.threadwise"] {
+        let said = lab.simulated(name, &["load", "--rate", "9000", "--blocks", "3", "--no-html"]);
+        assert_eq!(said.code, Some(0), "{}", said.stderr);
+    }
+    let said = lab.ok(&["compare", "a.threadwise", "b.threadwise"]).stdout;
+    assert!(said.contains("Ratios of mean latency") && said.contains("latency p99"), "{said}");
+    assert!(!said.contains("rows/s"), "{said}");
+}
+
+#[test]
 fn rates_that_cannot_be_are_refused_before_anything_is_made() {
     let lab = Lab::new();
     for (args, part) in [
