@@ -166,7 +166,7 @@ pub struct VcpuArgs {
     /// Share of your server that vcpus may keep busy, such as 50%
     ///
     /// For the preset vcpus. Of 8 vCPUs 50% are four sessions, which do not show what the second half adds; 100% keeps all of them busy, and 150%
-    /// shows what sessions past them do. A server of yours is not loaded without it. The study stops when another
+    /// shows what sessions past them do. Your server is not loaded without it. The study stops when another
     /// connection's statements take three times as long as before. [default: 150% of a private server]
     #[arg(long, value_name = "PERCENT", value_parser = crate::input::server_share, hide_short_help = true, help_heading = "Servers")]
     pub share: Option<f64>,
