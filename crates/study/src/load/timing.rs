@@ -99,7 +99,7 @@ impl Resolver<'_> {
             None => (20, 50.0, None),
         };
         let defaults = DesignSection::default();
-        let is_other = fixed && !in_file || in_turns && !in_file || !rates.is_empty() && !rate_in_file;
+        let is_other = (fixed || in_turns) && !in_file || !rates.is_empty() && !rate_in_file;
         let shape = if is_other { &defaults } else { written };
         let asked = overrides.rounds.or(shape.rounds);
         // For queries, requested rounds are passes through all of them.
