@@ -108,7 +108,8 @@ impl Bench<'_> {
             (0..PAIRS).map(pair).collect()
         })?;
         println!("{rate} a second");
-        let shown: [(&str, fn(&Arm) -> f64); 3] = [
+        type Figure = fn(&Arm) -> f64;
+        let shown: [(&str, Figure); 3] = [
             ("requests/s", |arm| arm.rate_per_s),
             ("mean latency, us", |arm| arm.mean_us),
             ("99th percentile, us", |arm| arm.p99_us),

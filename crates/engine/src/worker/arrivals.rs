@@ -152,7 +152,7 @@ impl Arrivals {
     }
 
     /// When arrivals begin.
-    pub(crate) fn from_ns(&self) -> u64 {
+    pub(crate) fn begin_ns(&self) -> u64 {
         self.schedule.lock().unwrap_or_else(PoisonError::into_inner).from_ns
     }
 

@@ -34,7 +34,7 @@ pub(super) fn serve(
     let mut done: Vec<Served> = (0..sessions).map(new).collect::<Result<_, EngineError>>()?;
     // The server that is free first takes the next request; of several, the one with the lowest number.
     let mut free: BinaryHeap<Reverse<(u64, usize)>> =
-        (0..done.len()).map(|server| Reverse((arrivals.from_ns(), server))).collect();
+        (0..done.len()).map(|server| Reverse((arrivals.begin_ns(), server))).collect();
     while let Some(Reverse((free_ns, server))) = free.pop() {
         let Next::Due(due_ns) = arrivals.next(free_ns) else { continue };
         let began_ns = due_ns.max(free_ns);

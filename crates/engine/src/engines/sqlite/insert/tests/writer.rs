@@ -28,7 +28,7 @@ fn work_against_a_writer(
             }
             other.execute_batch("ROLLBACK").unwrap();
         });
-        session.slice(&window).unwrap()
+        session.slice(window).unwrap()
     });
     drop(session);
     run.finish().unwrap();
