@@ -32,6 +32,7 @@ const fn answer() -> i64 {
 pub fn parse(options: &Options, sql: &str, quoting: Quoting) -> Result<Transaction, EngineError> {
     only(options, Workload::Burn, &["loop", RATE, ARRIVALS, VCPUS])?;
     rate::of(options)?;
+    super::options::check_vcpus(options)?;
     if options.get("loop").is_some_and(|value| value.to_string() != "client") {
         return Err(refuse("loop", "the client sends each statement: leave it out, or give client".into()));
     }
@@ -54,7 +55,9 @@ mod tests {
         let parsed = parse(&Options::new(), "SELECT 1", Quoting::default()).unwrap();
         assert_eq!((parsed.scripts.len(), parsed.scripts[0].round_trips()), (1, 1));
         assert_eq!(parsed.answer, Some(ANSWER));
-        for (name, value) in [("loop", "server"), ("sql", "SELECT 1"), ("arrivals", "poisson")] {
+        for (name, value) in
+            [("loop", "server"), ("sql", "SELECT 1"), ("arrivals", "poisson"), ("vcpus", "two")]
+        {
             let options = Options::from([(name.to_owned(), OptionValue::Text(value.to_owned()))]);
             assert!(parse(&options, "SELECT 1", Quoting::default()).is_err(), "{name}");
         }

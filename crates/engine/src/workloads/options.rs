@@ -3,6 +3,7 @@
 use std::fmt::Display;
 use std::path::PathBuf;
 use threadwise_study::arrivals::RATE;
+use threadwise_study::vcpus::{MOST_VCPUS, VCPUS, vcpus};
 use threadwise_study::{OptionValue, Options, Workload};
 
 use crate::EngineError;
@@ -10,6 +11,19 @@ use crate::EngineError;
 /// The error for an option.
 pub fn refuse(option: &str, why: String) -> EngineError {
     EngineError::Option { option: option.to_owned(), why }
+}
+
+/// Refuses a number of vCPUs that no server has, which would be left out of the answer.
+///
+/// # Errors
+/// It is no whole number, or out of range.
+pub fn check_vcpus(options: &Options) -> Result<(), EngineError> {
+    match options.get(VCPUS) {
+        Some(value) if vcpus(options).is_none() => {
+            Err(refuse(VCPUS, format!("'{value}' is not a number of vCPUs from 1 to {MOST_VCPUS}")))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// The error for a workload that an engine does not have.

@@ -166,6 +166,10 @@ fn a_server_of_the_users_is_not_loaded_unasked() {
         (&["run", "vcpus", "--engine", url][..], "give the number, such as --vcpus 8"),
         (&["run", "vcpus", "--engine", url, "--vcpus", "8"], "say how much of its 8 vCPUs it may use"),
         (&["run", "vcpus", "--engine", url, "--vcpus", "8", "--share", "5%"], "give a larger --share"),
+        (
+            &["run", "vcpus", "--engine", url, "--vcpus", "8", "--share", "50%", "--sessions", "2,8"],
+            "8 sessions are more than the share allows, 4 of 8 vCPUs",
+        ),
         (&["run", "placement", "--share", "50%"], "--share is for the preset vcpus"),
         (&["run", "vcpus", "--share", "300%"], "is not a share of a server"),
         (&["run", "vcpus", "--engine", "sqlite"], "burn"),

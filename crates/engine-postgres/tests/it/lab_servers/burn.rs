@@ -108,10 +108,10 @@ fn a_unit_is_right_and_checked_on_a_private_server() {
 fn nothing_is_made_in_the_users_server_and_no_right_is_needed() {
     let (theirs, folder) = (Theirs::start(&programs()), folder());
     let mut admin = theirs.superuser();
-    admin.batch_execute("CREATE ROLE reader_special LOGIN").unwrap();
+    admin.batch_execute("CREATE ROLE plain_account LOGIN").unwrap();
     let hba = theirs.data.join("pg_hba.conf");
     let rules = std::fs::read_to_string(&hba).unwrap();
-    std::fs::write(&hba, format!("local all reader_special trust\n{rules}")).unwrap();
+    std::fs::write(&hba, format!("local all plain_account trust\n{rules}")).unwrap();
     admin.batch_execute("SELECT pg_reload_conf()").unwrap();
     let objects = |admin: &mut postgres::Client| -> String { admin.query_one(OBJECTS, &[]).unwrap().get(0) };
     let before = objects(&mut admin);
@@ -119,7 +119,7 @@ fn nothing_is_made_in_the_users_server_and_no_right_is_needed() {
     assert_eq!(found, ANSWER);
 
     // The server reads its rules when it gets to the signal.
-    let url = theirs.socket_url("reader_special");
+    let url = theirs.socket_url("plain_account");
     support::eventually("the account cannot connect", || {
         engine().version(&support::options(&[("url", &url)])).is_ok()
     });

@@ -83,6 +83,7 @@ impl Transaction {
     pub fn parse(options: &Options, quoting: Quoting, outlive_rollback: &str) -> Result<Self, EngineError> {
         only(options, Workload::Transaction, &[SQL, MAY_WRITE, "loop", RATE, ARRIVALS, VCPUS])?;
         let at_a_rate = rate::of(options)?;
+        super::options::check_vcpus(options)?;
         if options.get("loop").is_some_and(|value| value.to_string() != "client") {
             return Err(refuse(
                 "loop",

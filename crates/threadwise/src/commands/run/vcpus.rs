@@ -52,6 +52,12 @@ pub fn file(args: &RunArgs, name: &str, topology: &Topology) -> Result<Option<St
         Some(asked) => asked.clone(),
         None => vcpus::sessions(count, most),
     };
+    if let Some(beyond) = sessions.iter().find(|one| **one > most) {
+        return Err(AppError::Input(format!(
+            "{beyond} sessions are more than the share allows, {most} of {count} vCPUs: leave them out of --sessions, or \
+             give a larger --share"
+        )));
+    }
     let more: Vec<u32> = sessions.into_iter().filter(|one| *one > 2).collect();
     if most < 2 && count > 1 {
         return Err(AppError::Input(format!(
