@@ -90,7 +90,7 @@ impl LoadPoint {
     }
 
     /// Its 99th percentile, as far as it is known.
-    fn p99_ns(&self) -> Option<f64> {
+    pub fn p99_ns(&self) -> Option<f64> {
         let exact = self.latency_ns_p99.as_ref().map(|p99| p99.mean);
         exact.or_else(|| self.clusters.as_ref()?.quantile_ns(BOUND_QUANTILE))
     }

@@ -156,7 +156,7 @@ fn findings(facts: &Facts<'_>) -> Vec<Finding> {
             _ => "the share that the load may use is too small, or the rates are not known",
         };
         finding(
-            FindingKind::NotMeasurable,
+            FindingKind::SmtYield,
             prose!("What the second half of the vCPUs adds is not known: {}.", why),
             &[],
         )

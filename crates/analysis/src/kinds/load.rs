@@ -188,7 +188,12 @@ impl<'a> Points<'a> {
             let loads: Vec<&LoadPoint> = points.iter().map(|point| point.load).collect();
             found.push((HighestRate::of(&loads, bound_ns, alpha), name, points));
         }
-        found.sort_by(|(one, ..), (other, ..)| other.order().total_cmp(&one.order()));
+        // Of those that keep it at the same rates the one with the lower latency at the highest comes first.
+        let last_ns =
+            |points: &[&Point<'_>]| points.last().and_then(|point| point.load.p99_ns()).unwrap_or(f64::MAX);
+        found.sort_by(|(one, _, with), (other, _, against)| {
+            other.order().total_cmp(&one.order()).then_with(|| last_ns(with).total_cmp(&last_ns(against)))
+        });
         let sentence = |(at, (rate, name, points)): (usize, &(HighestRate, &str, &[&Point<'_>]))| {
             let kept = points.iter().find(|point| Some(point.load.rate_per_s) == rate.kept);
             let busy = kept.and_then(|point| {
