@@ -27,6 +27,8 @@ pub struct Rule {
     /// Most seconds of this start of the program, instead of the study's own budget; `None`
     /// without a limit: a budget is then what the number of blocks is planned from.
     pub limit_s: Option<f64>,
+    /// Rounds of a block, if a study with a larger budget could have more.
+    pub rounds: Option<u32>,
 }
 
 /// The progress of a study.
@@ -225,6 +227,7 @@ pub fn lacking(rule: Rule, progress: &Progress, block: BlockTime) -> Shortfall {
         block_s: block.seconds(progress),
         is_least: matches!(block, BlockTime::AtLeast(_)),
         long_s: progress.long.spent_s + progress.long.to_come_s(),
+        rounds: rule.rounds,
     }
 }
 

@@ -29,6 +29,8 @@ pub struct Shortfall {
     pub is_least: bool,
     /// Seconds that long windows take; 0 in a study without.
     pub long_s: f64,
+    /// Rounds of a block, if a study with a larger budget could have more, which make its blocks longer.
+    pub rounds: Option<u32>,
 }
 
 impl Shortfall {
@@ -74,7 +76,12 @@ impl fmt::Display for Shortfall {
         if self.long_s > 0.0 {
             write!(f, ", long windows take {}", seconds(self.long_s))?;
         }
-        write!(f, "; give --budget {} or more, or fewer treatments", self.budget())
+        write!(f, "; give --budget {} or more", self.budget())?;
+        // A resumed study keeps its rounds.
+        match self.rounds.filter(|_| self.blocks_done == self.blocks_here) {
+            Some(rounds) => write!(f, " with --rounds {rounds}, or fewer treatments"),
+            None => write!(f, ", or fewer treatments"),
+        }
     }
 }
 
@@ -98,6 +105,7 @@ mod tests {
             is_set_up: true,
             block_s: 23.0,
             is_least: false,
+            rounds: None,
         }
     }
 
@@ -108,9 +116,15 @@ mod tests {
             "a budget of 60s cannot hold 8 blocks: setting up took 41 s, a block takes about 23 s; give \
              --budget 5m or more, or fewer treatments"
         );
+        let with_rounds = Shortfall { rounds: Some(6), ..short() }.to_string();
+        assert!(
+            with_rounds.ends_with("; give --budget 5m or more with --rounds 6, or fewer treatments"),
+            "{with_rounds}"
+        );
         assert_eq!(short().budget_to_go_on(), "4m30s", "41 + 7 * 23 * 1.25 + 2 = 244.25");
-        let resumed = Shortfall { blocks_done: 3, blocks_here: 1, ..short() };
+        let resumed = Shortfall { blocks_done: 3, blocks_here: 1, rounds: Some(6), ..short() };
         assert!(resumed.to_string().contains("cannot hold the 6 remaining blocks: "), "{resumed}");
+        assert!(!resumed.to_string().contains("--rounds"), "{resumed}");
         let last = Shortfall { blocks_done: 7, blocks_here: 0, is_least: true, block_s: 0.5, ..short() };
         assert_eq!(
             last.to_string(),

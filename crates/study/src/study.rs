@@ -337,6 +337,13 @@ impl Study {
             || self.treatments.iter().any(|treatment| treatment.options.contains_key(FIXED_WORK))
     }
 
+    /// Rounds of a block, if a budget decides how many they are: those of whole runs, and of slices of whole quota periods,
+    /// are given.
+    pub fn rounds_by_budget(&self) -> Option<u32> {
+        let is_timed = !matches!(self.design.stopping, Stopping::Blocks { .. });
+        (is_timed && !self.is_fixed_work() && self.quota.is_none()).then_some(self.design.rounds)
+    }
+
     /// Whether each run is one whole command or work list, alone on the machine, with metrics of its own.
     pub fn runs_whole(&self) -> bool {
         self.workload.runs_whole()

@@ -6,11 +6,11 @@ const BUDGET: Stopping = Stopping::Budget { budget_s: 90.0 };
 const UNTIL: Stopping = Stopping::Until { half_width: 0.02, budget_s: 100.0 };
 
 fn goal(stopping: Stopping) -> Rule {
-    Rule { stopping, limit_s: None }
+    Rule { stopping, limit_s: None, rounds: None }
 }
 
 fn limit(stopping: Stopping, limit_s: f64) -> Rule {
-    Rule { stopping, limit_s: Some(limit_s) }
+    Rule { stopping, limit_s: Some(limit_s), rounds: None }
 }
 
 fn at(blocks_done: u32, planned: Option<u32>, elapsed_s: f64, block_s: f64) -> Progress {

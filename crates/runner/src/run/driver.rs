@@ -78,7 +78,7 @@ impl<'a> Driver<'a> {
             },
         };
         let limit_s = settings.limit.map(|limit| limit.as_secs_f64());
-        let rule = Rule { stopping: study.design.stopping, limit_s };
+        let rule = Rule { stopping: study.design.stopping, limit_s, rounds: study.rounds_by_budget() };
         let runs = store.runs()?;
         let clock = Clock::resumed(last_moment_ns(&runs).max(last_moment_ns(&store.long_runs()?)));
         let warmups = warmups(&study, &runs);

@@ -225,8 +225,7 @@ impl Resolver<'_> {
         let asked_s = self.overrides.budget_s.or(in_file);
         let are_rounds_asked_for =
             self.overrides.rounds.is_some() || (!self.file.is_preset && design.rounds.is_some());
-        let is_timed = !matches!(study.design.stopping, Stopping::Blocks { .. });
-        if let Some(asked_s) = asked_s.filter(|_| is_timed && !are_rounds_asked_for) {
+        if let Some(asked_s) = asked_s.filter(|_| !are_rounds_asked_for) {
             cut_rounds(study, asked_s - long_s, HELD);
         }
         // The first result comes in a minute on every machine: more levels of locality cost rounds before they cost time.
@@ -349,13 +348,9 @@ pub(super) fn rounds_held(study: &Study) -> u32 {
     ((block_s / factor / study.block_floor_s()) as u32).max(1)
 }
 
-/// Reduces rounds until a budget holds 8 blocks. Rounds of whole runs, and of slices of whole quota periods, are not
-/// changed.
+/// Reduces rounds until a budget holds 8 blocks.
 fn cut_rounds(study: &mut Study, budget_s: f64, (factor, once_s): (f64, f64)) {
-    let rounds = study.design.rounds;
-    if study.is_fixed_work() || study.quota.is_some() {
-        return;
-    }
+    let Some(rounds) = study.rounds_by_budget() else { return };
     let fixed_s = study.warmup_windows_s() + f64::from(MIN_BLOCKS) * study.settling_s();
     let blocks_s = (budget_s - once_s) / factor - fixed_s;
     let round_s = (study.block_floor_s() - study.settling_s()) / f64::from(rounds);

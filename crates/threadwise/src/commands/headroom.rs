@@ -1,12 +1,13 @@
 //! `threadwise headroom`: used and remaining capacity of the machine.
 
 pub mod args;
+pub mod destination;
 pub mod meter;
 mod notes;
 pub mod serve;
 mod sink;
-pub mod terminal;
-pub mod textfile;
+mod terminal;
+mod textfile;
 mod trace;
 pub mod yields;
 
@@ -52,7 +53,7 @@ fn live(args: &HeadroomArgs, chosen: &Chosen) -> Result<(), AppError> {
         interval_s: args.interval,
         is_recorded: false,
     };
-    let mut sink = Sink::open(args, notes(&about), &setting)?;
+    let mut sink = Sink::open(&args.destination, &notes(&about), setting)?;
     let every = Duration::from_secs_f64(args.interval);
     let mut due = Instant::now() + every;
     let mut windows: u64 = 0;
@@ -65,9 +66,9 @@ fn live(args: &HeadroomArgs, chosen: &Chosen) -> Result<(), AppError> {
         due = (due + every).max(Instant::now() + every / 2);
         let window = meter.window()?;
         if let Some(cpus) = &window.online_now {
-            sink.remark(&format!("online now: logical CPUs {}", numbers::cpu_list(cpus)));
+            sink.destination.remark(&format!("online now: logical CPUs {}", numbers::cpu_list(cpus)));
         }
-        sink.window(&window, &setting)?;
+        sink.window(&window)?;
     }
     Ok(())
 }
@@ -82,7 +83,7 @@ fn is_stopped(sink: &Sink, meter: &mut Meter, until: Instant, stop: &AtomicBool)
         if left.is_zero() {
             return false;
         }
-        if sink.wait(left.min(PATIENCE)) {
+        if sink.destination.wait(left.min(PATIENCE)) {
             return true;
         }
         meter.tick();
@@ -106,6 +107,6 @@ fn recorded(args: &HeadroomArgs, chosen: &Chosen) -> Result<(), AppError> {
         interval_s: args.interval,
         is_recorded: true,
     };
-    let mut sink = Sink::open(args, notes(&about), &setting)?;
-    windows.iter().try_for_each(|window| sink.window(window, &setting))
+    let mut sink = Sink::open(&args.destination, &notes(&about), setting)?;
+    windows.iter().try_for_each(|window| sink.window(window))
 }

@@ -48,10 +48,10 @@ pub fn observe(args: &ObserveArgs) -> Result<(), AppError> {
     ));
     notes.extend(chosen.remarks.iter().filter(|_| host.is_some()).cloned());
     notes.extend(unknown);
-    let mut sink = Sink::open(args, &notes)?;
+    let mut sink = Sink::open(&args.destination, &notes)?;
     let about = about(args, &looker);
     let (store, before) = ObservedStore::create_or_continue(&args.output, &about).map_err(AppError::input)?;
-    sink.remark(&where_to(args, before));
+    sink.destination.remark(&where_to(args, before));
     let names = store.statements().map_err(AppError::failed)?;
     let is_unknown = |text: &&StatementText| text.database.is_none() && text.text.is_none();
     let unknown = names.iter().filter(is_unknown).map(|text| text.key.clone()).collect();
@@ -184,10 +184,10 @@ impl Observer<'_> {
         self.names.extend(texts.into_iter().map(|text| (text.key.clone(), text)));
         self.before = after;
         if self.trouble.take().is_some() {
-            self.sink.remark("the server answers again");
+            self.sink.destination.remark("the server answers again");
         }
         if let Some(why) = unknown {
-            self.sink.remark(&format!("the state is unknown: {why}"));
+            self.sink.destination.remark(&format!("the state is unknown: {why}"));
         }
         Ok(Some(interval))
     }
@@ -211,7 +211,7 @@ impl Observer<'_> {
             }
             // The next look finds out whether the server answers.
             Err(error) => {
-                self.sink.remark(&format!("texts of new statements are not known yet: {error}"));
+                self.sink.destination.remark(&format!("texts of new statements are not known yet: {error}"));
                 Vec::new()
             }
         }
@@ -225,11 +225,10 @@ impl Observer<'_> {
 
     /// Says once why the server does not answer.
     fn miss(&mut self, why: String) -> Result<Option<Interval>, AppError> {
-        if self.trouble.as_ref() != Some(&why) {
-            let every = numbers::seconds(self.args.interval);
-            self.sink.miss(&format!("{why}; trying again every {every}"))?;
-            self.trouble = Some(why);
-        }
+        let every = numbers::seconds(self.args.interval);
+        let line = format!("{why}; trying again every {every}");
+        let is_new = self.trouble.replace(why.clone()) != Some(why);
+        self.sink.miss(is_new.then_some(line.as_str()), &self.names)?;
         Ok(None)
     }
 
@@ -253,7 +252,7 @@ impl Observer<'_> {
             self.neighbours.iter_mut().try_for_each(|watch| watch.look(now))?;
             let next =
                 self.neighbours.as_ref().and_then(NeighbourWatch::due).map_or(until, |due| due.min(until));
-            if self.sink.wait(next.saturating_duration_since(Instant::now()).min(PATIENCE)) {
+            if self.sink.destination.wait(next.saturating_duration_since(Instant::now()).min(PATIENCE)) {
                 return Ok(true);
             }
         }

@@ -1,29 +1,12 @@
 //! `threadwise check`: what a server of the user's lets its login do.
 
 use crate::harness::{Lab, Said, said};
-use threadwise_tds::{Column, Length, Message, Options, Reply, Request, Responder, Type, Value};
+use crate::scripted::{self, PASSWORD};
+use threadwise_tds::Responder;
 
-const PASSWORD: &str = "hush-Pass1";
-
-/// A server that says its version and lets its login do nothing else.
+/// A server that reports its version and lets its login do nothing else.
 fn poor_server() -> Responder {
-    let text = Type::NVarChar(Length::Limit(300));
-    let answer = move |sql: &str| match sql {
-        _ if sql.contains("@@VERSION") => {
-            let columns = ["version", "all", "database"].map(|name| Column::new(name, text)).to_vec();
-            let row = ["16.0.4135.4", "Microsoft SQL Server 2022", "shop"].map(Value::text).to_vec();
-            vec![Reply::Rows { columns, rows: vec![row] }]
-        }
-        _ if sql.starts_with("SET ") => Vec::new(),
-        _ => vec![Reply::Error(Message::new(300, "VIEW SERVER PERFORMANCE STATE permission was denied."))],
-    };
-    Responder::start(Options::default(), move |_, request| match request {
-        Request::Login(login) if login.password == PASSWORD => Vec::new(),
-        Request::Login(_) => vec![Reply::Error(Message::new(18456, "Login failed for user 'me'.").class(14))],
-        Request::Batch { sql } => answer(sql),
-        _ => Vec::new(),
-    })
-    .unwrap()
+    scripted::server(|_| scripted::no_right())
 }
 
 fn look(lab: &Lab, server: &Responder, password: &str) -> Said {

@@ -47,6 +47,7 @@ mod reload;
 mod reload_input;
 mod reload_study;
 mod resumed;
+mod scripted;
 mod smt;
 mod tpch;
 mod transaction;

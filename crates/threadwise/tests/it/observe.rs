@@ -2,11 +2,13 @@
 //! `lab_servers/observe.rs`.
 
 use crate::harness::{Lab, Said, said};
+use crate::scripted::{self, PASSWORD};
 use serde_json::Value;
 use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Arc, Mutex};
 use threadwise_observed::{Count, Gap, Interval, StatementText, States, Unseen};
 use threadwise_store::{About, ObservedStore};
-use threadwise_tds::{Column, Length, Message, Options, Reply, Request, Responder, Type, Value as Cell};
+use threadwise_tds::{Column, Length, Message, Reply, Responder, Type, Value as Cell};
 
 /// A file of hours in two states by turns, in which the first of four statements takes half longer in the second state
 /// and the second one half as long; times scatter by 2%.
@@ -134,26 +136,21 @@ fn a_study_is_not_a_file_of_observed_statements() {
     assert!(said.code == Some(2) && said.stderr.contains("threadwise report"), "{}", said.stderr);
 }
 
-const PASSWORD: &str = "hush-Pass1";
+/// A scripted SQL Server with two statements whose calls grow from look to look; from the fifth look on (the first one
+/// checks rights) it has been started again.
+fn server() -> Responder {
+    scripted::server(answers())
+}
 
-/// A scripted SQL Server with two statements whose calls grow from look to look; from the fifth look on (the first one checks rights) it has been
-/// started again. Without rights it refuses to show them.
-fn server(has_rights: bool) -> Responder {
+/// Answers of that server.
+fn answers() -> impl Fn(&str) -> Vec<Reply> {
     let text = Type::NVarChar(Length::Limit(300));
     let rows = move |columns: &[Type], rows: Vec<Vec<Cell>>| {
         let columns = columns.iter().map(|kind| Column::new("c", *kind)).collect();
         vec![Reply::Rows { columns, rows }]
     };
     let looks = AtomicI64::new(0);
-    let answer = move |sql: &str| match sql {
-        _ if sql.contains("@@VERSION") => {
-            let row = ["16.0.4135.4", "Microsoft SQL Server 2022", "shop"].map(Cell::text).to_vec();
-            rows(&[text; 3], vec![row])
-        }
-        _ if sql.starts_with("SET ") => Vec::new(),
-        _ if !has_rights => {
-            vec![Reply::Error(Message::new(300, "VIEW SERVER PERFORMANCE STATE permission was denied."))]
-        }
+    move |sql: &str| match sql {
         _ if sql.contains("sqlserver_start_time") => {
             let look = looks.fetch_add(1, Ordering::SeqCst);
             let start = Cell::Int(1_700_000_000 + if look < 4 { 0 } else { 500 });
@@ -180,14 +177,7 @@ fn server(has_rights: bool) -> Responder {
             rows(&[text; 3], vec![["0xAA", "shop", words].map(Cell::text).to_vec()])
         }
         _ => vec![Reply::Error(Message::new(102, "not in the script"))],
-    };
-    Responder::start(Options::default(), move |_, request| match request {
-        Request::Login(login) if login.password == PASSWORD => Vec::new(),
-        Request::Login(_) => vec![Reply::Error(Message::new(18456, "Login failed for user 'me'.").class(14))],
-        Request::Batch { sql } => answer(sql),
-        _ => Vec::new(),
-    })
-    .unwrap()
+    }
 }
 
 fn observe(lab: &Lab, server: &Responder, more: &[&str]) -> Said {
@@ -200,7 +190,7 @@ fn observe(lab: &Lab, server: &Responder, more: &[&str]) -> Said {
 
 #[test]
 fn a_scripted_server_is_observed_with_its_restart_and_without_literals() {
-    let (lab, server) = (Lab::new(), server(true));
+    let (lab, server) = (Lab::new(), server());
     let seen = observe(&lab, &server, &["--count", "4", "--json"]);
     assert_eq!(seen.code, Some(0), "{}", seen.stderr);
     let lines: Vec<Value> = seen.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
@@ -231,7 +221,7 @@ fn a_scripted_server_is_observed_with_its_restart_and_without_literals() {
 /// What is known of neighbours depends on the machine, but never both a share and a reason.
 #[test]
 fn neighbours_have_a_share_or_a_reason_in_every_form() {
-    let (lab, server) = (Lab::new(), server(true));
+    let (lab, server) = (Lab::new(), server());
     let seen = observe(&lab, &server, &["--count", "2", "--neighbours", "--json"]);
     assert_eq!(seen.code, Some(0), "{}", seen.stderr);
     assert!(seen.stderr.contains("neighbours"), "{}", seen.stderr);
@@ -250,7 +240,7 @@ fn neighbours_have_a_share_or_a_reason_in_every_form() {
 
 #[test]
 fn a_login_without_rights_is_refused_with_the_right_that_it_needs() {
-    let (lab, server) = (Lab::new(), server(false));
+    let (lab, server) = (Lab::new(), scripted::server(|_| scripted::no_right()));
     let refused = observe(&lab, &server, &["--count", "1"]);
     assert_eq!(refused.code, Some(1), "{}", refused.stderr);
     assert!(refused.stderr.contains("GRANT VIEW SERVER STATE"), "{}", refused.stderr);
@@ -260,7 +250,7 @@ fn a_login_without_rights_is_refused_with_the_right_that_it_needs() {
 
 #[test]
 fn metrics_are_written_for_a_collector_and_only_over_its_own_file() {
-    let (lab, server) = (Lab::new(), server(true));
+    let (lab, server) = (Lab::new(), server());
     let seen = observe(&lab, &server, &["--count", "1", "--textfile", "o.prom"]);
     assert_eq!(seen.code, Some(0), "{}", seen.stderr);
     let text = std::fs::read_to_string(lab.path().join("o.prom")).unwrap();
@@ -275,4 +265,37 @@ fn metrics_are_written_for_a_collector_and_only_over_its_own_file() {
     let refused = observe(&lab, &server, &["--count", "1", "--textfile", "theirs.prom"]);
     assert!(refused.code == Some(2) && refused.stderr.contains("threadwise observe"), "{}", refused.stderr);
     assert_eq!(std::fs::read_to_string(lab.path().join("theirs.prom")).unwrap(), "x 1\n");
+}
+
+/// The file is read when the server is asked again: by then the missed look is in it.
+#[test]
+fn metrics_say_that_the_server_does_not_answer() {
+    let lab = Lab::new();
+    let file = lab.path().join("o.prom");
+    let (answer, asked) = (answers(), AtomicI64::new(0));
+    let while_away = Arc::new(Mutex::new(None));
+    let seen_away = Arc::clone(&while_away);
+    let server = scripted::server(move |sql| {
+        if !sql.contains("sqlserver_start_time") {
+            return answer(sql);
+        }
+        match asked.fetch_add(1, Ordering::SeqCst) {
+            3 => vec![Reply::Error(Message::new(701, "There is insufficient system memory."))],
+            number => {
+                if number == 4 {
+                    *seen_away.lock().unwrap() = std::fs::read_to_string(&file).ok();
+                }
+                answer(sql)
+            }
+        }
+    });
+    let seen = observe(&lab, &server, &["--count", "2", "--textfile", "o.prom"]);
+    assert_eq!(seen.code, Some(0), "{}", seen.stderr);
+    assert!(seen.stderr.contains("trying again") && seen.stderr.contains("answers again"), "{}", seen.stderr);
+    let away = while_away.lock().unwrap().clone().unwrap();
+    let has = |text: &str, line: &str| text.lines().any(|found| found == line);
+    assert!(has(&away, "threadwise_observe_up 0"), "{away}");
+    assert!(has(&away, "threadwise_observe_intervals_total 1"), "{away}");
+    let back = std::fs::read_to_string(lab.path().join("o.prom")).unwrap();
+    assert!(has(&back, "threadwise_observe_up 1"), "{back}");
 }

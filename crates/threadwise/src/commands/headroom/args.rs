@@ -1,7 +1,7 @@
 //! Arguments of `threadwise headroom`.
 
+use super::destination::DestinationArgs;
 use clap::Args;
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use threadwise_headroom::SmtYield;
 
@@ -34,18 +34,8 @@ pub struct HeadroomArgs {
     /// Number of lines [default: until Ctrl-C]
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u64).range(1..))]
     pub count: Option<u64>,
-    /// Fill the terminal with bars; q or Ctrl-C ends it
-    #[arg(long, alias = "full-screen", conflicts_with_all = ["json", "prometheus", "textfile"])]
-    pub live: bool,
-    /// Print JSON, one object a line for each window (docs/JSON.md)
-    #[arg(long, conflicts_with_all = ["prometheus", "textfile"])]
-    pub json: bool,
-    /// Serve /metrics to Prometheus at this address and port, or at this port of 127.0.0.1
-    #[arg(long, value_name = "ADDR", value_parser = address, conflicts_with = "textfile")]
-    pub prometheus: Option<SocketAddr>,
-    /// Write this file after every window, for node_exporter's textfile collector; only its own file is replaced
-    #[arg(long, value_name = "PATH")]
-    pub textfile: Option<PathBuf>,
+    #[command(flatten)]
+    pub destination: DestinationArgs,
     /// Copies of /proc/stat recorded one --interval apart, instead of this machine's; two or more
     #[arg(long, value_name = "FILE", num_args = 2.., conflicts_with = "count")]
     pub recorded: Vec<PathBuf>,
@@ -79,26 +69,14 @@ fn smt_yield(text: &str) -> Result<SmtYield, String> {
     SmtYield::new(number(low)?, number(high)?).map_err(|error| error.to_string())
 }
 
-/// Parses `127.0.0.1:9464`, `[::1]:9464`, or a port alone.
-pub fn address(text: &str) -> Result<SocketAddr, String> {
-    let port = |text: &str| Some(SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), text.parse().ok()?));
-    let parsed = text.parse().ok().or_else(|| port(text.strip_prefix(':').unwrap_or(text)));
-    parsed.ok_or_else(|| {
-        format!("'{text}' is not an address with a port: write 127.0.0.1:9464, [::1]:9464 or 9464")
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn yields_and_addresses() {
+    fn yields() {
         assert_eq!(smt_yield("1.27"), Ok(SmtYield::new(1.27, 1.27).unwrap()));
         assert_eq!(smt_yield("1.2-1.3"), Ok(SmtYield::new(1.2, 1.3).unwrap()));
         assert!(smt_yield("27%").is_err() && smt_yield("3").is_err() && smt_yield("-1").is_err());
-        assert_eq!(address("9464"), Ok("127.0.0.1:9464".parse().unwrap()));
-        assert_eq!(address("[::1]:80").map(|one| one.port()), Ok(80));
-        assert!(address("localhost:80").is_err() && address("99999").is_err() && address("").is_err());
     }
 }

@@ -1,16 +1,12 @@
 //! Outputs of windows: lines, JSON, a screen, a file of metrics, or Prometheus.
 
-use super::args::HeadroomArgs;
+use super::destination::{Destination, DestinationArgs};
 use super::meter::Window;
-use super::serve::{Page, serve};
-use super::terminal::Terminal;
-use super::textfile::Textfile;
 use crate::error::AppError;
 use crate::output;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{SystemTime, UNIX_EPOCH};
 use threadwise_headroom::exposition::{self, Totals, exposition};
 use threadwise_headroom::{Bounds, SmtYield, screen, table};
-use threadwise_machine::text::marked;
 use threadwise_report::json::{self, HeadroomWindow};
 
 /// What all windows have in common.
@@ -23,66 +19,44 @@ pub struct Setting {
     pub may_be_stolen: bool,
 }
 
-/// An output.
-pub enum Sink {
-    /// A table, with the number of lines so far.
-    Lines(u64),
-    /// One JSON object a line.
-    Json,
-    /// Bars, with the notes below them.
-    Screen(Terminal, Vec<String>),
-    /// A file for node_exporter.
-    Textfile(Textfile, Totals),
-    /// Metrics for Prometheus.
-    Prometheus(Page, Totals),
+/// Where windows go, with their sums.
+pub struct Sink {
+    /// The output.
+    pub destination: Destination,
+    setting: Setting,
+    /// Number of windows so far.
+    count: u64,
+    totals: Totals,
 }
 
 impl Sink {
-    /// Opens the requested output, and shows its notes if it has a place for them.
+    /// Opens the requested output, and shows its notes.
     ///
     /// # Errors
     /// It cannot be written, is not a terminal, or the address cannot be used.
-    pub fn open(args: &HeadroomArgs, notes: Vec<String>, setting: &Setting) -> Result<Self, AppError> {
-        if args.live {
-            let notes = notes.iter().map(|note| marked(note).into_owned()).collect();
-            return Ok(Self::Screen(Terminal::enter()?, notes));
+    pub fn open(args: &DestinationArgs, notes: &[String], setting: Setting) -> Result<Self, AppError> {
+        let destination = Destination::open(args, notes, exposition::MARK)?;
+        if let Destination::Lines = destination {
+            output::print(&table::header(setting.may_be_stolen))?;
         }
-        let file = args.textfile.as_deref().map(|path| Textfile::new(path, exposition::MARK)).transpose()?;
-        notes.iter().for_each(|note| output::tell(note));
-        if let Some(file) = file {
-            if !file.is_collected() {
-                output::tell("node_exporter reads only files whose names end in .prom");
-            }
-            return Ok(Self::Textfile(file, Totals::default()));
-        }
-        if let Some(address) = args.prometheus {
-            let page = Page::default();
-            let address = serve(address, page.clone())?;
-            output::print(&format!("http://{address}/metrics\n"))?;
-            return Ok(Self::Prometheus(page, Totals::default()));
-        }
-        if args.json {
-            return Ok(Self::Json);
-        }
-        output::print(&table::header(setting.may_be_stolen))?;
-        Ok(Self::Lines(0))
+        Ok(Self { destination, setting, count: 0, totals: Totals::default() })
     }
 
     /// Writes a window.
     ///
     /// # Errors
     /// It cannot be written.
-    pub fn window(&mut self, window: &Window, setting: &Setting) -> Result<(), AppError> {
+    pub fn window(&mut self, window: &Window) -> Result<(), AppError> {
+        let setting = &self.setting;
         let utc = window.end.map(|end| humantime::format_rfc3339_millis(end).to_string());
         let time = utc.as_deref().and_then(|utc| utc.split(['T', '.']).nth(1));
-        match self {
-            Self::Lines(count) => {
-                *count += 1;
-                let number = format!("#{count}");
-                let time = time.unwrap_or(&number);
-                output::print(&table::lines(time, &window.rows, setting.may_be_stolen))
+        self.count += 1;
+        match &mut self.destination {
+            Destination::Lines => {
+                let number = format!("#{}", self.count);
+                output::print(&table::lines(time.unwrap_or(&number), &window.rows, setting.may_be_stolen))
             }
-            Self::Json => {
+            Destination::Json => {
                 let about = HeadroomWindow {
                     utc: utc.as_deref(),
                     window_ns: (window.length_s * 1e9).round() as u64,
@@ -93,34 +67,14 @@ impl Sink {
                 };
                 output::print(&format!("{}\n", json::headroom(&about)))
             }
-            Self::Screen(terminal, notes) => {
+            Destination::Screen(terminal, notes) => {
                 let title = format!("threadwise headroom  {}", time.unwrap_or_default());
                 terminal.show(&screen::frame(&title, &window.rows, notes, terminal.size()))
             }
-            Self::Textfile(file, totals) => file.replace(&metrics(window, setting, totals)),
-            Self::Prometheus(page, totals) => {
-                page.set(metrics(window, setting, totals));
-                Ok(())
+            Destination::Textfile(_) | Destination::Prometheus(_) => {
+                let text = metrics(window, setting, &mut self.totals);
+                self.destination.metrics(text)
             }
-        }
-    }
-
-    /// Waits a little; returns whether the user pressed a key to end.
-    pub fn wait(&self, time: Duration) -> bool {
-        match self {
-            Self::Screen(terminal, _) => terminal.wait(time),
-            _ => {
-                std::thread::sleep(time);
-                false
-            }
-        }
-    }
-
-    /// Shows a remark.
-    pub fn remark(&mut self, line: &str) {
-        match self {
-            Self::Screen(_, notes) => notes.push(marked(line).into_owned()),
-            _ => output::tell(line),
         }
     }
 }

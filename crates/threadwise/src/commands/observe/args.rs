@@ -1,8 +1,8 @@
 //! Arguments of `threadwise observe`.
 
-use crate::commands::headroom::args::{YieldArgs, address};
+use crate::commands::headroom::args::YieldArgs;
+use crate::commands::headroom::destination::DestinationArgs;
 use clap::Args;
-use std::net::SocketAddr;
 use std::path::PathBuf;
 
 /// Arguments of `observe`.
@@ -55,18 +55,8 @@ pub struct ObserveArgs {
     /// Store no texts of statements, only their numbers
     #[arg(long)]
     pub no_text: bool,
-    /// Fill the terminal with top statements, headroom and state; q or Ctrl-C ends it
-    #[arg(long, conflicts_with_all = ["json", "prometheus", "textfile"])]
-    pub live: bool,
-    /// Print JSON, one object a line for each interval (docs/JSON.md)
-    #[arg(long, conflicts_with_all = ["prometheus", "textfile"])]
-    pub json: bool,
-    /// Serve /metrics to Prometheus at this address and port, or at this port of 127.0.0.1
-    #[arg(long, value_name = "ADDR", value_parser = address, conflicts_with = "textfile")]
-    pub prometheus: Option<SocketAddr>,
-    /// Write this file after every interval, for node_exporter's textfile collector
-    #[arg(long, value_name = "PATH")]
-    pub textfile: Option<PathBuf>,
+    #[command(flatten)]
+    pub destination: DestinationArgs,
     #[command(flatten)]
     pub yields: YieldArgs,
 }
