@@ -12,7 +12,7 @@ use crate::estimate::{Observed, ObservedBlock};
 use crate::setting::Setting;
 use schemars::JsonSchema;
 use serde::Serialize;
-use threadwise_statistics::{Clusters, arithmetic, geometric, per, t_quantile};
+use threadwise_statistics::{Clusters, MergedLatency, arithmetic, geometric, per, t_quantile};
 use threadwise_study::arrivals::{QUEUED_NS, UNSERVED, WOKEN_LATE_NS};
 use threadwise_study::{Run, Study};
 
@@ -35,11 +35,11 @@ pub struct LoadPoint {
     pub rate_per_s: f64,
     /// Requests that were due in its windows.
     pub requests: u64,
-    /// Geometric mean over blocks of the mean latency.
+    /// Geometric mean over blocks of the mean latency of the requests that were answered.
     pub latency_ns_mean: Option<Interval>,
     /// Median latency.
     pub latency_ns_p50: Option<Interval>,
-    /// 99th percentile; `None` with fewer than 1,000 requests.
+    /// 99th percentile; `None` with fewer than 1,000 requests, or if more than 1% were given up.
     pub latency_ns_p99: Option<Interval>,
     /// 99.9th percentile; `None` with fewer than 10,000 requests.
     pub latency_ns_p999: Option<Interval>,
@@ -101,8 +101,8 @@ impl LoadPoint {
 /// adjustment is needed (fixed sequence: W. Maurer, L. A. Hothorn, W. Lehmacher, 1995).
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct HighestRate {
-    /// Where the 99th percentile crosses the bound, on a straight line between the logarithms of two measured rates;
-    /// `None` if it crosses none.
+    /// Where the 99th percentile crosses the bound, on a straight line between the logarithms of two measured rates below
+    /// the first that is too high, which has no latency; `None` if it crosses none.
     pub value: Option<f64>,
     /// The highest rate that is shown to keep the bound; `None` if none is.
     pub kept: Option<f64>,
@@ -127,7 +127,8 @@ impl HighestRate {
 }
 
 fn crossing(points: &[&LoadPoint], bound_ns: f64) -> Option<f64> {
-    points.windows(2).find_map(|pair| {
+    let settled: Vec<&&LoadPoint> = points.iter().take_while(|point| !point.is_overload).collect();
+    settled.windows(2).find_map(|pair| {
         let [below, above] = [pair[0].p99_ns()?, pair[1].p99_ns()?].map(f64::ln);
         let (bound, rates) = (bound_ns.ln(), [pair[0].rate_per_s.ln(), pair[1].rate_per_s.ln()]);
         (below <= bound && above > bound)
@@ -161,7 +162,10 @@ fn point(
     alpha: f64,
 ) -> Option<LoadPoint> {
     let treatment = &study.treatments[at];
-    let clusters = Clusters::of(&runs.iter().map(|run| merged(run)).collect::<Vec<_>>());
+    let answered: Vec<MergedLatency> = runs.iter().map(|run| merged(run)).collect();
+    let blocks: Vec<(&MergedLatency, u64)> =
+        answered.iter().zip(runs).map(|(block, run)| (block, of_slices(run, UNSERVED) as u64)).collect();
+    let clusters = Clusters::with_unanswered(&blocks);
     let quantile = |q: f64| clusters.as_ref()?.quantile(q, alpha);
     let mean = |unit: &str, value: fn(&Run) -> Option<f64>| {
         arithmetic(&runs.iter().filter_map(|run| value(run)).collect::<Vec<f64>>(), unit, alpha)

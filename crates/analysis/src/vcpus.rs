@@ -69,10 +69,14 @@ fn ask(case: &Case<'_>) -> Option<Found> {
     let vcpus = study.vcpus()?;
     let points = points(study);
     let at = |sessions: u32| points.iter().find(|(_, one)| one.sessions == sessions);
-    let half = at(vcpus).zip((vcpus >= 2).then(|| at(vcpus / 2)).flatten());
+    let half = at(vcpus).zip(half_of(vcpus).and_then(at));
     let mut compared: Vec<(String, usize, usize)> =
         half.iter().map(|((top, _), (below, _))| (HALVES.to_owned(), *top, *below)).collect();
-    compared.extend(points.windows(2).map(|pair| {
+    // Of two vCPUs the second is the second half.
+    let is_half = |pair: &&[(usize, &Treatment)]| {
+        half.is_some_and(|((top, _), (below, _))| (pair[1].0, pair[0].0) == (*top, *below))
+    };
+    compared.extend(points.windows(2).filter(|pair| !is_half(pair)).map(|pair| {
         let name =
             format!("from {} to {}", pair[0].1.sessions, counted(pair[1].1.sessions as usize, "session"));
         (name, pair[1].0, pair[0].0)
@@ -102,6 +106,11 @@ fn ask(case: &Case<'_>) -> Option<Found> {
     }
     found.numbers.insert("vcpus", f64::from(vcpus));
     Some(found)
+}
+
+/// Half of the vCPUs; an odd number has none.
+fn half_of(vcpus: u32) -> Option<u32> {
+    (vcpus >= 2 && vcpus.is_multiple_of(2)).then_some(vcpus / 2)
 }
 
 /// Treatments of the sweep with their places in the study: one for each number of sessions, ascending.
@@ -153,6 +162,7 @@ fn findings(facts: &Facts<'_>) -> Vec<Finding> {
     let unmeasured = halves.is_none().then(|| {
         let why = match vcpus {
             1 => "the server has one vCPU",
+            odd if half_of(odd).is_none() => "their number is odd",
             _ => "the share that the load may use is too small, or the rates are not known",
         };
         finding(
@@ -210,8 +220,11 @@ fn section(facts: &Facts<'_>) -> Option<Section> {
     let prices = facts.asked.prices;
     let points = points(facts.study);
     let rate = |treatment: &Treatment| facts.summary(&treatment.name)?.metrics.get(THROUGHPUT);
-    let rows = points.iter().map(|(_, treatment)| {
-        let step = found.estimates.iter().find(|one| one.name != HALVES && one.treatment == treatment.name);
+    let above = |at: usize| Some(points[at.checked_sub(1)?].1.name.as_str());
+    let rows = points.iter().enumerate().map(|(at, (_, treatment))| {
+        let is_step =
+            |one: &&Estimate| one.treatment == treatment.name && above(at) == Some(one.baseline.as_str());
+        let step = found.estimates.iter().find(is_step);
         let mut cells = vec![
             (Column::figure("sessions"), Cell::count(treatment.sessions)),
             (Column::figure(nouns.rate), Cell::interval(rate(treatment))),

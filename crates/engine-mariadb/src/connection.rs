@@ -1,7 +1,8 @@
 //! A connection to a server.
 
+use mysql::consts::ColumnType;
 use mysql::prelude::Queryable;
-use mysql::{Conn, Params, Row, Statement as Handle};
+use mysql::{Column, Conn, Params, Row, Statement as Handle};
 use std::fmt::Arguments;
 use threadwise_engine::EngineError;
 use threadwise_engine::workloads::transaction::{
@@ -156,13 +157,41 @@ impl Connection for MariadbConnection {
     ) -> Result<ColumnValues, EngineError> {
         let mut values = ColumnValues::default();
         self.read_theirs(query, prepared, &[], |row| {
-            values.add(match value(row, 0) {
-                Value::Whole(number) => Some(BindValue::Whole(number)),
-                Value::Text(text) => Some(BindValue::Text(text.into())),
-                Value::Null => None,
-            })
+            values.add(row.columns_ref().first().and_then(|column| listed(column, row.as_ref(0)?)))
         })?;
         Ok(values)
+    }
+}
+
+/// The character set `binary`, which is no character set of text (MySQL Internals, "Character Set").
+const BINARY: u16 = 63;
+
+/// A value of a list; `None` if it is neither a whole number nor text. Bytes of a binary column would be another value as
+/// text, also where they happen to be UTF-8.
+fn listed(column: &Column, value: &mysql::Value) -> Option<BindValue> {
+    use ColumnType::{
+        MYSQL_TYPE_BIT, MYSQL_TYPE_BLOB, MYSQL_TYPE_GEOMETRY, MYSQL_TYPE_LONG_BLOB, MYSQL_TYPE_MEDIUM_BLOB,
+        MYSQL_TYPE_STRING, MYSQL_TYPE_TINY_BLOB, MYSQL_TYPE_VAR_STRING, MYSQL_TYPE_VARCHAR,
+    };
+    // Numbers and JSON have the character set `binary` too.
+    let is_binary = match column.column_type() {
+        MYSQL_TYPE_BIT | MYSQL_TYPE_GEOMETRY => true,
+        MYSQL_TYPE_STRING
+        | MYSQL_TYPE_VAR_STRING
+        | MYSQL_TYPE_VARCHAR
+        | MYSQL_TYPE_TINY_BLOB
+        | MYSQL_TYPE_BLOB
+        | MYSQL_TYPE_MEDIUM_BLOB
+        | MYSQL_TYPE_LONG_BLOB => column.character_set() == BINARY,
+        _ => false,
+    };
+    match value {
+        mysql::Value::Int(number) => Some(BindValue::Whole(*number)),
+        mysql::Value::UInt(number) => i64::try_from(*number).ok().map(BindValue::Whole),
+        mysql::Value::Bytes(bytes) if !is_binary => {
+            std::str::from_utf8(bytes).ok().map(|text| BindValue::Text(text.into()))
+        }
+        _ => None,
     }
 }
 
@@ -219,4 +248,38 @@ fn bytes(row: &Row) -> usize {
 /// The error of a statement of the user.
 fn explain(product: &Product, statement: &Statement, why: &str) -> EngineError {
     product.failed(format!("execute {}", statement.place), why)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_list_has_whole_numbers_and_texts_only() {
+        let of = |kind, set, value| listed(&Column::new(kind).with_character_set(set), &value);
+        let bytes = |bytes: &[u8]| mysql::Value::Bytes(bytes.to_vec());
+        let text = |text: &str| Some(BindValue::Text(text.into()));
+        // utf8mb4_general_ci is 45; numbers have the character set `binary`.
+        assert_eq!(of(ColumnType::MYSQL_TYPE_VAR_STRING, 45, bytes("Köln".as_bytes())), text("Köln"));
+        assert_eq!(of(ColumnType::MYSQL_TYPE_BLOB, 45, bytes(b"long text")), text("long text"));
+        assert_eq!(of(ColumnType::MYSQL_TYPE_NEWDECIMAL, 63, bytes(b"1.50")), text("1.50"));
+        assert_eq!(
+            of(ColumnType::MYSQL_TYPE_LONGLONG, 63, mysql::Value::Int(-7)),
+            Some(BindValue::Whole(-7))
+        );
+        assert_eq!(of(ColumnType::MYSQL_TYPE_LONGLONG, 63, mysql::Value::UInt(7)), Some(BindValue::Whole(7)));
+        for (kind, set, value) in [
+            // BINARY(16), VARBINARY and BLOB, also where the bytes are UTF-8.
+            (ColumnType::MYSQL_TYPE_STRING, 63, bytes(b"0123456789abcdef")),
+            (ColumnType::MYSQL_TYPE_VAR_STRING, 63, bytes(b"a")),
+            (ColumnType::MYSQL_TYPE_BLOB, 63, bytes(b"a")),
+            (ColumnType::MYSQL_TYPE_BIT, 63, bytes(b"A")),
+            (ColumnType::MYSQL_TYPE_VAR_STRING, 45, bytes(b"\xff\xfe")),
+            (ColumnType::MYSQL_TYPE_LONGLONG, 63, mysql::Value::UInt(u64::MAX)),
+            (ColumnType::MYSQL_TYPE_DOUBLE, 63, mysql::Value::Double(1.5)),
+            (ColumnType::MYSQL_TYPE_LONGLONG, 63, mysql::Value::NULL),
+        ] {
+            assert_eq!(of(kind, set, value.clone()), None, "{kind:?} {value:?}");
+        }
+    }
 }

@@ -8,7 +8,7 @@
 use std::collections::HashSet;
 use threadwise_engine::statements::{SourceFacts, without_literals};
 use threadwise_engine::{EngineError, StatementSource};
-use threadwise_engine_sql::{Connection, Driver, Value};
+use threadwise_engine_sql::{Connection, Driver, Value, fill};
 use threadwise_observed::{Snapshot, StatementCount, StatementText};
 
 use crate::connection::MariadbConnection;
@@ -20,8 +20,14 @@ use crate::transaction::QUOTING;
 const READ_ONLY: &str = "SET SESSION TRANSACTION READ ONLY";
 
 /// Whether statistics are kept: the Performance Schema as a whole, and its consumer of digests.
-const IS_ON: &str = "SELECT @@GLOBAL.performance_schema, \
+const IS_ON: &str = "SELECT @@GLOBAL.performance_schema AS threadwise_observe, \
     (SELECT ENABLED FROM performance_schema.setup_consumers WHERE NAME = 'statements_digest')";
+
+const COUNTERS: &str = include_str!("sql/statements.sql");
+const TEXTS: &str = include_str!("sql/statement_texts.sql");
+
+/// Name of a column in each query here.
+const ALIAS: &str = "threadwise_observe";
 
 /// An open connection.
 pub(crate) struct Statements {
@@ -51,11 +57,11 @@ impl Statements {
             is_local: server.near(),
             remarks,
         };
-        expect_on(&mut connection, &facts.place)?;
-        let lines = include_str!("sql/statements.sql").lines().filter(|line| !line.starts_with("--"));
-        let counters = lines.collect::<Vec<_>>().join("\n").replace("{status}", product.status);
+        let user = server.user();
+        expect_on(&mut connection, &facts.place, user)?;
+        let counters = fill(COUNTERS, &[("status", product.status)]);
         let mut source = Self { connection, facts, counters };
-        let first = source.snapshot().map_err(permit)?;
+        let first = source.snapshot().map_err(|error| permit(error, user))?;
         if first.evictions.is_some_and(|lost| lost > 0) {
             source.facts.remarks.push(
                 "the server's table of digests is full, and further statements are not counted one by one: raise \
@@ -68,11 +74,12 @@ impl Statements {
 }
 
 /// Refuses a server that keeps no statistics.
-fn expect_on(connection: &mut MariadbConnection, place: &str) -> Result<(), EngineError> {
+fn expect_on(connection: &mut MariadbConnection, place: &str, user: &str) -> Result<(), EngineError> {
     let missing =
         |why: &str| EngineError::Missing(format!("{place} keeps no statistics of statements: {why}"));
-    let rows =
-        connection.rows("ask whether it keeps statistics of statements", IS_ON, &[]).map_err(permit)?;
+    let rows = connection
+        .rows("ask whether it keeps statistics of statements", IS_ON, &[])
+        .map_err(|error| permit(error, user))?;
     let words: Vec<String> = rows.into_iter().flatten().map(text).collect();
     match words.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["0", ..] => Err(missing(
@@ -87,12 +94,12 @@ fn expect_on(connection: &mut MariadbConnection, place: &str) -> Result<(), Engi
 }
 
 /// An error of a first read, with the right that it needs.
-fn permit(error: EngineError) -> EngineError {
+fn permit(error: EngineError, user: &str) -> EngineError {
     match error {
         EngineError::Failed { engine, action, why } if why.contains("denied") => EngineError::Failed {
             engine,
             action,
-            why: format!("{why}: GRANT SELECT ON performance_schema.* TO it"),
+            why: format!("{why}: GRANT SELECT ON performance_schema.* TO {user}"),
         },
         other => other,
     }
@@ -151,9 +158,7 @@ impl StatementSource for Statements {
 
     fn texts(&mut self, keys: &[String], wants_text: bool) -> Result<Vec<StatementText>, EngineError> {
         let wanted: HashSet<&str> = keys.iter().map(String::as_str).collect();
-        let lines = include_str!("sql/statement_texts.sql").lines().filter(|line| !line.starts_with("--"));
-        let sql = lines.collect::<Vec<_>>().join("\n");
-        let rows = self.connection.rows("read texts of statements", &sql, &[])?;
+        let rows = self.connection.rows("read texts of statements", &fill(TEXTS, &[]), &[])?;
         let one = |row: &Vec<Value>| {
             let [schema, digest, words] = row.as_slice() else { return None };
             let key = key(schema, digest);
@@ -170,7 +175,36 @@ impl StatementSource for Statements {
     }
 }
 
-/// Whether a digest's text is that of a query here: comments are not part of it.
+/// Whether a digest's text is that of a query here. Comments are not part of it, and names of columns are.
 fn is_ours(text: &str) -> bool {
-    text.contains("events_statements_summary_by_digest") && text.contains("DIGEST")
+    text.contains(ALIAS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_queries_of_threadwise_are_ours() {
+        for sql in [IS_ON, COUNTERS, TEXTS] {
+            // A digest's text may be cut (performance_schema_max_digest_length).
+            let begin: String = fill(sql, &[("status", "s")]).chars().take(200).collect();
+            assert!(is_ours(&begin), "{begin}");
+        }
+        // Of a monitor that reads the same table.
+        let other = "SELECT `SCHEMA_NAME` , `DIGEST` , `DIGEST_TEXT` , `COUNT_STAR` \
+                     FROM `performance_schema` . `events_statements_summary_by_digest`";
+        assert!(!is_ours(other));
+    }
+
+    #[test]
+    fn a_refused_read_names_the_login() {
+        let denied = EngineError::Failed {
+            engine: "mariadb".into(),
+            action: "read".into(),
+            why: "SELECT command denied".into(),
+        };
+        let shown = permit(denied, "watch").to_string();
+        assert!(shown.contains("GRANT SELECT ON performance_schema.* TO watch"), "{shown}");
+    }
 }

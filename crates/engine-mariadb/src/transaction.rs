@@ -74,7 +74,7 @@ pub(crate) fn connect(server: &Server, transaction: &Transaction) -> Result<Conn
     let mut connection =
         server.connect_as_client(transaction.statements().chain(transaction.queries()).count())?;
     let (action, product) = ("ask for the name of the database", server.product());
-    // Without a name in the address there is none, which is enough for statements that read no table.
+    // Without a name in the address there is not one, which is enough for statements that read no table.
     let asked: Option<(Option<String>, String)> = connection
         .query_first("SELECT DATABASE(), @@SESSION.sql_mode")
         .map_err(|cause| product.query(action, &cause))?;

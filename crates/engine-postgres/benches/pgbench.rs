@@ -14,23 +14,23 @@
 //! processes from their start to their end, as wait4(2) adds them up.
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
+mod sessions;
+
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
+use sessions::{Member, interval, member};
 use std::error::Error;
 use std::fmt::Write as _;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
-use std::sync::mpsc::{Receiver, Sender, channel};
-use std::thread::Scope;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use threadwise_engine::servers::{Ending, Home};
-use threadwise_engine::{EngineError, LoadRequest, SessionRequest, Window, clock};
+use threadwise_engine::{LoadRequest, Window, clock};
 use threadwise_engine_postgres::cluster::{self, Cluster, Programs};
 use threadwise_engine_postgres::options::{Managed, SCHEMA};
 use threadwise_engine_postgres::{Server, parse_steps};
 use threadwise_engine_sql::{Driver, Objects, Sessions, Treatment};
-use threadwise_machine::CpuSet;
 use threadwise_study::{OptionValue, Options, SessionSlice};
 
 const LOWEST_RATIO: f64 = 0.95;
@@ -319,7 +319,7 @@ impl Bench<'_> {
     }
 
     fn tell(&self, pairs: &[[Arm; 2]]) -> f64 {
-        let [ratio, low, high] = interval(pairs);
+        let [ratio, low, high] = ratio(pairs);
         let mean =
             |arm: usize| pairs.iter().map(|pair| pair[arm].rows_per_s).sum::<f64>() / pairs.len() as f64;
         let cpu_us = |arm: usize| {
@@ -338,38 +338,6 @@ impl Bench<'_> {
     }
 }
 
-/// A session's thread.
-struct Member {
-    windows: Sender<Window>,
-    slices: Receiver<Result<SessionSlice, EngineError>>,
-}
-
-/// Opens a session on a new thread, which first sends an empty slice.
-fn member<'a>(
-    scope: &'a Scope<'a, '_>,
-    treatment: &'a Treatment<Server>,
-    load: &LoadRequest,
-    session: u32,
-) -> Member {
-    let (windows, orders) = channel::<Window>();
-    let (results, slices) = channel();
-    let request =
-        SessionRequest { load: load.clone(), session, sessions: load.sessions, cpus: CpuSet::new(), seed: 1 };
-    scope.spawn(move || {
-        let opened = treatment.open(&request).and_then(|mut session| session.warm().map(|()| session));
-        let mut session = match opened {
-            Ok(session) => session,
-            Err(error) => return results.send(Err(error)).unwrap_or(()),
-        };
-        // If nothing receives, the benchmark has failed with another message.
-        let _ = results.send(Ok(SessionSlice::default()));
-        while let Ok(window) = orders.recv() {
-            let _ = results.send(session.slice(&window));
-        }
-    });
-    Member { windows, slices }
-}
-
 /// CPU time of all children that have ended, seconds (proc_pid_stat(5), fields 16 and 17, in ticks that
 /// are 100 a second on every Linux that programs see).
 fn children_cpu_s() -> Result<f64, Failure> {
@@ -383,20 +351,12 @@ fn children_cpu_s() -> Result<f64, Failure> {
 
 /// Half the width of the interval of ln(ours / pgbench).
 fn half_width_of(pairs: &[[Arm; 2]]) -> f64 {
-    let [_, low, high] = interval(pairs);
+    let [_, low, high] = ratio(pairs);
     (high / low).ln() / 2.0
 }
 
-/// exp of the mean of ln(ours / pgbench), with its 95% t interval over pairs.
-fn interval(pairs: &[[Arm; 2]]) -> [f64; 3] {
-    let logs: Vec<f64> = pairs
-        .iter()
-        .map(|[ours, theirs]| (ours.rows_per_s / theirs.rows_per_s).ln())
-        .filter(|log| log.is_finite())
-        .collect();
-    let count = logs.len() as f64;
-    let centre = logs.iter().sum::<f64>() / count;
-    let squares: f64 = logs.iter().map(|log| (log - centre).powi(2)).sum();
-    let half = T_19 * (squares / (count - 1.0) / count).sqrt();
-    [centre, centre - half, centre + half].map(f64::exp)
+/// The ratio of rates with its 95% t interval, over pairs that have one.
+fn ratio(pairs: &[[Arm; 2]]) -> [f64; 3] {
+    let rates = pairs.iter().map(|pair| pair.each_ref().map(|arm| arm.rows_per_s));
+    interval(rates.filter(|[ours, theirs]| (ours / theirs).ln().is_finite()), T_19)
 }

@@ -7,24 +7,24 @@
 //! client's.
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
+mod sessions;
+
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::Deserializer;
+use sessions::{Member, interval, member};
 use std::error::Error;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, Sender, channel};
-use std::thread::Scope;
 use threadwise_engine::servers::{Ending, Home};
 use threadwise_engine::worker::arrivals::{Arrivals, Rate};
-use threadwise_engine::{EngineError, LoadRequest, SessionRequest, Window, clock};
+use threadwise_engine::{LoadRequest, Window, clock};
 use threadwise_engine_postgres::cluster::{self, Cluster, Programs};
 use threadwise_engine_postgres::options::Managed;
-use threadwise_engine_postgres::{Server, parse_transaction};
-use threadwise_engine_sql::{Sessions, Treatment, Work};
-use threadwise_machine::CpuSet;
-use threadwise_study::{OptionValue, Options, SessionSlice};
+use threadwise_engine_postgres::parse_transaction;
+use threadwise_engine_sql::{Treatment, Work};
+use threadwise_study::{OptionValue, Options};
 
 const CLIENTS: u32 = 2;
 const PAIRS: u64 = 10;
@@ -116,13 +116,7 @@ impl Bench<'_> {
         for (name, value) in shown {
             let mean =
                 |arm: usize| pairs.iter().map(|pair| value(&pair[arm])).sum::<f64>() / pairs.len() as f64;
-            let logs: Vec<f64> =
-                pairs.iter().map(|[ours, theirs]| (value(ours) / value(theirs)).ln()).collect();
-            let n = logs.len() as f64;
-            let centre = logs.iter().sum::<f64>() / n;
-            let half =
-                T_9 * (logs.iter().map(|log| (log - centre).powi(2)).sum::<f64>() / (n - 1.0) / n).sqrt();
-            let [ratio, low, high] = [centre, centre - half, centre + half].map(f64::exp);
+            let [ratio, low, high] = interval(pairs.iter().map(|pair| pair.each_ref().map(value)), T_9);
             println!(
                 "  {name:<20} ours {:>8.1}  pgbench {:>8.1}  ratio {ratio:.3} ({low:.3} to {high:.3})",
                 mean(0),
@@ -204,36 +198,4 @@ fn ours(crew: &[Member], rate: Rate, number: u64) -> Result<Arm, Failure> {
         mean_us: all.mean() / 1e3,
         p99_us: all.value_at_quantile(0.99) as f64 / 1e3,
     })
-}
-
-/// A session's thread.
-struct Member {
-    windows: Sender<Window>,
-    slices: Receiver<Result<SessionSlice, EngineError>>,
-}
-
-/// Opens a session on a new thread, which first sends an empty slice.
-fn member<'a>(
-    scope: &'a Scope<'a, '_>,
-    treatment: &'a Treatment<Server>,
-    load: &LoadRequest,
-    session: u32,
-) -> Member {
-    let (windows, orders) = channel::<Window>();
-    let (results, slices) = channel();
-    let request =
-        SessionRequest { load: load.clone(), session, sessions: load.sessions, cpus: CpuSet::new(), seed: 1 };
-    scope.spawn(move || {
-        let mut session =
-            match treatment.open(&request).and_then(|mut session| session.warm().map(|()| session)) {
-                Ok(session) => session,
-                Err(error) => return results.send(Err(error)).unwrap_or(()),
-            };
-        // If nothing receives, the benchmark has failed with another message.
-        let _ = results.send(Ok(SessionSlice::default()));
-        while let Ok(window) = orders.recv() {
-            let _ = results.send(session.slice(&window));
-        }
-    });
-    Member { windows, slices }
 }

@@ -1,6 +1,6 @@
 //! The draft of a mix from pg_stat_statements.
 //!
-//! Everything is read in a read-only transaction. The types of parameters come from the server's own analysis of each
+//! Transactions of its connection are read-only. The types of parameters come from the server's own analysis of each
 //! statement (message Parse, then Describe: "Message Flow", "Extended Query" of PostgreSQL's documentation), which
 //! neither plans nor executes it, and leaves nothing behind.
 
@@ -21,8 +21,9 @@ pub(crate) const SOURCE: &str = "pg_stat_statements";
 /// What is read, for errors.
 const ACTION: &str = "read pg_stat_statements";
 
-/// Parsing takes locks on the tables of a statement, which another session may hold.
-const LIMITS: &str = "RESET search_path; SET lock_timeout = '2s'; SET statement_timeout = '60s'";
+/// Nothing can be written by this connection. Parsing takes locks on the tables of a statement, which another session may
+/// hold.
+const SETTINGS: &str = "SET default_transaction_read_only = on; RESET search_path; SET lock_timeout = '2s'; SET statement_timeout = '60s'";
 
 /// The draft of a mix from a server's statistics.
 ///
@@ -30,7 +31,7 @@ const LIMITS: &str = "RESET search_path; SET lock_timeout = '2s'; SET statement_
 /// The extension is missing or not loaded, the role may not read it, or there is nothing in it.
 pub(crate) fn write(server: &Server, request: &DraftRequest<'_>) -> Result<String, EngineError> {
     let mut client = server.connect("threadwise draft")?;
-    client.batch_execute(LIMITS).map_err(|cause| query("prepare a connection", &cause))?;
+    client.batch_execute(SETTINGS).map_err(|cause| query("prepare a connection", &cause))?;
     let database: String = client
         .query_one("SELECT current_database()::text AS of_pg_stat_statements", &[])
         .and_then(|row| row.try_get(0))
@@ -83,8 +84,7 @@ struct Found {
 
 fn found(client: &mut Client, database: &str) -> Result<Vec<Found>, EngineError> {
     let fail = |cause: postgres::Error| failed(ACTION, explained(&cause));
-    let mut reading = client.build_transaction().read_only(true).start().map_err(fail)?;
-    let view = reading.query_opt(&fill(include_str!("sql/statements_view.sql"), &[]), &[]).map_err(fail)?;
+    let view = client.query_opt(&fill(include_str!("sql/statements_view.sql"), &[]), &[]).map_err(fail)?;
     let Some(view) = view else {
         return Err(failed(
             ACTION,
@@ -101,7 +101,7 @@ fn found(client: &mut Client, database: &str) -> Result<Vec<Found>, EngineError>
         ("total", if has_exec { "total_exec_time" } else { "total_time" }),
         ("toplevel", if has_top { "AND toplevel" } else { "" }),
     ];
-    let rows = reading.query(&fill(include_str!("sql/statements_top.sql"), &places), &[]).map_err(fail)?;
+    let rows = client.query(&fill(include_str!("sql/statements_top.sql"), &places), &[]).map_err(fail)?;
     let one = |row: &Row| -> Result<Found, postgres::Error> {
         let calls: i64 = row.try_get(1)?;
         Ok(Found {
@@ -111,9 +111,7 @@ fn found(client: &mut Client, database: &str) -> Result<Vec<Found>, EngineError>
             all_ms: row.try_get(3)?,
         })
     };
-    let found = rows.iter().map(one).collect::<Result<_, _>>().map_err(fail)?;
-    reading.rollback().map_err(fail)?;
-    Ok(found)
+    rows.iter().map(one).collect::<Result<_, _>>().map_err(fail)
 }
 
 /// The server's message, with what helps.

@@ -10,6 +10,7 @@ use std::collections::HashSet;
 use std::time::{SystemTime, UNIX_EPOCH};
 use threadwise_engine::statements::{SourceFacts, without_literals};
 use threadwise_engine::{EngineError, StatementSource};
+use threadwise_engine_sql::fill;
 use threadwise_observed::{Snapshot, StatementCount, StatementText};
 
 use crate::Server;
@@ -53,15 +54,14 @@ impl Columns {
             true => format!("{schema}.pg_stat_statements_info"),
             false => "(SELECT NULL::timestamptz AS stats_reset, NULL::bigint AS dealloc)".to_owned(),
         };
-        let lines: Vec<&str> = sql.lines().filter(|line| !line.starts_with("--")).collect();
         let places = [
-            ("{time}", self.time),
-            ("{toplevel}", self.toplevel),
-            ("{since}", self.since),
-            ("{info}", &info),
+            ("time", self.time),
+            ("toplevel", self.toplevel),
+            ("since", self.since),
+            ("info", &info),
+            ("schema", schema),
         ];
-        let filled = places.iter().fold(lines.join("\n"), |text, (place, value)| text.replace(place, value));
-        filled.replace("{schema}", schema)
+        fill(sql, &places)
     }
 }
 
@@ -133,27 +133,35 @@ impl Statements {
     fn remarks(&mut self, server: &Server, first: &Snapshot) -> Vec<String> {
         let mut lines = Vec::new();
         if first.hidden > 0 {
-            lines.push(format!(
-                "{} statements of other users are hidden from '{}' and left out: GRANT pg_read_all_stats TO it shows them",
-                first.hidden,
-                server.user()
-            ));
+            lines.push(hidden(first.hidden, server.user()));
         }
         let off = |client: &mut Client, name: &str| {
             let sql = "SELECT pg_catalog.current_setting($1, true)";
             let value = client.query_one(sql, &[&name]).ok()?.get::<_, Option<String>>(0)?;
             matches!(value.as_str(), "off" | "none").then_some(value)
         };
-        for name in ["compute_query_id", "pg_stat_statements.track"] {
+        for (name, on) in [("compute_query_id", "auto"), ("pg_stat_statements.track", "top")] {
             if let Some(value) = off(&mut self.client, name) {
-                lines.push(format!(
-                    "the server counts no statements: {name} is {value} there; ALTER SYSTEM SET {name} = DEFAULT turns \
-                     it on"
-                ));
+                lines.push(counts_none(name, &value, on));
             }
         }
         lines
     }
+}
+
+fn hidden(count: u64, user: &str) -> String {
+    format!(
+        "{count} statements of other users are hidden from '{user}' and left out: to show them, GRANT pg_read_all_stats \
+         TO {user}"
+    )
+}
+
+/// The default is not named: it may be set in a file of the server.
+fn counts_none(name: &str, value: &str, on: &str) -> String {
+    format!(
+        "the server counts no statements: {name} is {value} there; to turn it on, ALTER SYSTEM SET {name} = '{on}', \
+         then SELECT pg_reload_conf()"
+    )
 }
 
 impl StatementSource for Statements {
@@ -243,6 +251,17 @@ fn missing_statistics(server: &Server, why: impl std::fmt::Display) -> EngineErr
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn remarks_name_statements_that_help() {
+        let shown = counts_none("compute_query_id", "off", "auto");
+        assert!(
+            shown.contains("ALTER SYSTEM SET compute_query_id = 'auto', then SELECT pg_reload_conf()"),
+            "{shown}"
+        );
+        let shown = hidden(3, "watch");
+        assert!(shown.ends_with("to show them, GRANT pg_read_all_stats TO watch"), "{shown}");
+    }
 
     #[test]
     fn columns_are_those_of_the_extensions_version() {

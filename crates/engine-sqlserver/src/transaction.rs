@@ -15,7 +15,7 @@ use threadwise_study::Workload;
 use crate::url;
 
 /// T-SQL's quoting ("Delimited identifiers", "Slash star (block comment)").
-const QUOTING: Quoting = Quoting {
+pub(crate) const QUOTING: Quoting = Quoting {
     brackets: true,
     packages: false,
     nested_comments: true,

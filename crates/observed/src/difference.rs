@@ -74,6 +74,7 @@ fn gap(before: &Look, after: &Look) -> Option<Gap> {
         () if boot_ns.saturating_sub(awake_ns) > SUSPEND_NS => Some(Gap::Suspended),
         () if is_set => Some(Gap::ClockStep),
         () if before.states != after.states => Some(Gap::StateChange),
+        () if one.hidden > 0 && other.hidden == 0 => Some(Gap::RightsChange),
         () => None,
     }
 }

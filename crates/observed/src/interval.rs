@@ -39,12 +39,21 @@ pub enum Gap {
     Unreachable,
     /// The state changed in between.
     StateChange,
+    /// The login may see statements that were hidden from it before, with all that they counted.
+    RightsChange,
 }
 
 impl Gap {
     /// All of them.
-    pub const ALL: [Self; 6] =
-        [Self::Restart, Self::Reset, Self::ClockStep, Self::Suspended, Self::Unreachable, Self::StateChange];
+    pub const ALL: [Self; 7] = [
+        Self::Restart,
+        Self::Reset,
+        Self::ClockStep,
+        Self::Suspended,
+        Self::Unreachable,
+        Self::StateChange,
+        Self::RightsChange,
+    ];
 
     /// Its word in files and in JSON.
     pub fn word(self) -> &'static str {
@@ -55,6 +64,7 @@ impl Gap {
             Self::Suspended => "suspended",
             Self::Unreachable => "unreachable",
             Self::StateChange => "state-change",
+            Self::RightsChange => "rights-change",
         }
     }
 
@@ -72,6 +82,7 @@ impl Gap {
             Self::Suspended => "this machine was suspended",
             Self::Unreachable => "the server did not answer",
             Self::StateChange => "the state changed",
+            Self::RightsChange => "statements of other users became visible",
         }
     }
 }

@@ -114,7 +114,7 @@ fn what_does_not_belong_together_is_a_gap_with_its_reason() {
     let statements = || vec![statement("a", 5, 50)];
     let before = look(100, statements());
     type Change = fn(&mut Look);
-    let changes: [(Change, Option<Gap>); 12] = [
+    let changes: [(Change, Option<Gap>); 13] = [
         (|_| (), None),
         // Whole seconds of an uptime.
         (|look| look.snapshot.started_unix_s = Some(11.0), None),
@@ -128,6 +128,7 @@ fn what_does_not_belong_together_is_a_gap_with_its_reason() {
         (|look| look.unix_ms -= 3_600_000, Some(Gap::ClockStep)),
         (|look| look.monotonic_ns -= 30_000_000_000, Some(Gap::Suspended)),
         (|look| look.states.smt = Some("off".to_owned()), Some(Gap::StateChange)),
+        (|look| look.snapshot.hidden = 2, None),
     ];
     for (at, (change, gap)) in changes.into_iter().enumerate() {
         let mut after = look(160, statements());
@@ -138,6 +139,17 @@ fn what_does_not_belong_together_is_a_gap_with_its_reason() {
         assert_eq!(interval.counts.is_empty(), gap.is_some(), "{at}");
         assert_eq!(interval.states == States::default(), gap == Some(Gap::StateChange), "{at}");
     }
+}
+
+#[test]
+fn statements_that_become_visible_are_not_of_one_interval() {
+    let mut before = look(100, vec![statement("a", 5, 50)]);
+    before.snapshot.hidden = 1;
+    let mut after = look(160, vec![statement("a", 6, 60), statement("theirs", 1_000_000, 1_000_000)]);
+    let interval = difference(&before, &after, 10);
+    assert_eq!((interval.gap, interval.counts.len()), (Some(Gap::RightsChange), 0));
+    after.snapshot.hidden = 2;
+    assert_eq!(difference(&before, &after, 10).gap, None);
 }
 
 #[test]

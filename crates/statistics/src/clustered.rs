@@ -17,6 +17,9 @@ pub struct Clusters {
     all: Steps,
 }
 
+/// Stands for the latency of what was not answered: longer than all others.
+const UNANSWERED_NS: u64 = u64::MAX;
+
 /// Steps by latency, nanoseconds: ascending, each latency with the number of steps that took no longer.
 #[derive(Debug, Clone, PartialEq)]
 struct Steps(Vec<(u64, u64)>);
@@ -48,21 +51,21 @@ impl Steps {
         within as f64 / self.total()
     }
 
-    /// The latency of the step of rank ⌈share · steps⌉.
+    /// The latency of the step of rank ⌈share · steps⌉; `None` if it was not answered.
     fn quantile(&self, share: f64) -> Option<f64> {
         let rank = (share * self.total()).ceil().max(1.0);
         let at = self.0.partition_point(|(_, steps)| (*steps as f64) < rank);
-        self.0.get(at).map(|(ns, _)| *ns as f64)
+        self.0.get(at).filter(|(ns, _)| *ns != UNANSWERED_NS).map(|(ns, _)| *ns as f64)
     }
 
-    fn mean(&self) -> f64 {
-        let mut before = 0;
-        let sum: f64 = self
-            .0
-            .iter()
-            .map(|(ns, steps)| *ns as f64 * (steps - std::mem::replace(&mut before, *steps)) as f64)
-            .sum();
-        sum / self.total()
+    /// The mean of those that were answered; `None` if none was.
+    fn mean(&self) -> Option<f64> {
+        let (mut sum, mut answered) = (0.0, 0);
+        for (ns, steps) in self.0.iter().filter(|(ns, _)| *ns != UNANSWERED_NS) {
+            sum += *ns as f64 * (steps - answered) as f64;
+            answered = *steps;
+        }
+        (answered > 0).then(|| sum / answered as f64)
     }
 }
 
@@ -87,8 +90,19 @@ impl ClusterShare {
 impl Clusters {
     /// Of some blocks; those without a step are left out. `None` if none has one.
     pub fn of(blocks: &[MergedLatency]) -> Option<Self> {
+        Self::with_unanswered(&blocks.iter().map(|block| (block, 0)).collect::<Vec<_>>())
+    }
+
+    /// The same of blocks with the number of their steps that were given up, each of which took longer than all others:
+    /// leaving them out would make a server that does not answer a fast one.
+    pub fn with_unanswered(blocks: &[(&MergedLatency, u64)]) -> Option<Self> {
+        let of_block = |(answered, unanswered): &(&MergedLatency, u64)| {
+            let mut buckets = answered.buckets();
+            buckets.extend((*unanswered > 0).then_some((UNANSWERED_NS, *unanswered)));
+            buckets
+        };
         let buckets: Vec<Vec<(u64, u64)>> =
-            blocks.iter().map(MergedLatency::buckets).filter(|block| !block.is_empty()).collect();
+            blocks.iter().map(of_block).filter(|block| !block.is_empty()).collect();
         let all = Steps::of(buckets.concat());
         (!buckets.is_empty()).then(|| Self { blocks: buckets.into_iter().map(Steps::of).collect(), all })
     }
@@ -98,9 +112,9 @@ impl Clusters {
         self.all.0.last().map_or(0, |(_, steps)| *steps)
     }
 
-    /// Mean latency of each block, nanoseconds.
+    /// Mean latency of the answered steps of each block that has any, nanoseconds.
     pub fn means_ns(&self) -> impl Iterator<Item = f64> {
-        self.blocks.iter().map(Steps::mean)
+        self.blocks.iter().filter_map(Steps::mean)
     }
 
     /// The share of the steps that took no longer than this, with its standard error, which is never below that of
@@ -128,7 +142,8 @@ impl Clusters {
     /// The quantile with its interval at level 1 − `alpha`, nanoseconds. An end that the steps do not determine is 0 or
     /// infinite.
     ///
-    /// `None` if fewer than ten steps are expected above it: nothing can be said of it then.
+    /// `None` if fewer than ten steps are expected above it, of which nothing can be said then, or if it is among those
+    /// that were not answered.
     pub fn quantile(&self, q: f64, alpha: f64) -> Option<Interval> {
         let total = self.all.total();
         if (1.0 - q) * total < LEAST_ABOVE {
@@ -259,6 +274,23 @@ mod tests {
         assert!(one.low == 0.0 && one.high.is_infinite() && one.mean > 4e6);
         assert!(Clusters::of(&[]).is_none());
         assert!((study(1, 1, 2000, 0.0).means_ns().next().unwrap() / 1e6 - 1.0).abs() < 0.1);
+    }
+
+    #[test]
+    fn what_was_not_answered_took_longer_than_all_else() {
+        let answered: Vec<MergedLatency> =
+            (0..4).map(|_| block((0..980).map(|at| 1e6 + f64::from(at)))).collect();
+        let blocks: Vec<(&MergedLatency, u64)> = answered.iter().map(|block| (block, 20)).collect();
+        let found = Clusters::with_unanswered(&blocks).unwrap();
+        assert_eq!(found.steps(), 4000);
+        assert_eq!(found.share_within(60_000_000_000, 0.99).unwrap().share, 0.98);
+        assert_eq!((found.quantile(0.99, 0.05), found.quantile_ns(0.99)), (None, None));
+        let median = found.quantile(0.5, 0.05).unwrap();
+        assert!((median.mean / 1e6 - 1.0).abs() < 0.01 && median.high.is_finite(), "{median:?}");
+        assert!(found.means_ns().all(|mean| (mean / 1e6 - 1.0).abs() < 0.01));
+        let none = MergedLatency::new();
+        let nothing = Clusters::with_unanswered(&[(&none, 20), (&none, 20)]).unwrap();
+        assert!(nothing.means_ns().next().is_none() && nothing.quantile_ns(0.5).is_none());
     }
 
     #[test]

@@ -37,7 +37,7 @@ pub(crate) static STUDY: FileKind =
 pub(crate) static OBSERVED: FileKind = FileKind {
     schema: include_str!("observed/schema.sql"),
     application_id: 0x7468_6f62,
-    version: 2,
+    version: 3,
     is_exclusive: false,
 };
 

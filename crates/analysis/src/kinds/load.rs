@@ -22,6 +22,9 @@ const P99: &str = "99th percentile of latency";
 /// Share of the median latency from which on the client's own delay is said.
 const LATE_SHARE: f64 = 0.1;
 
+/// A percentile of a point.
+type Percentile = fn(&LoadPoint) -> Option<&Interval>;
+
 /// The kind.
 pub struct Loads;
 
@@ -153,21 +156,16 @@ impl<'a> Points<'a> {
             all.map(|point| point.name.clone()).collect::<Vec<String>>()
         };
         let (shown, not, open) = (that(Keeps::Shown), that(Keeps::ShownNot), that(Keeps::Open));
-        let mut text = prose!(
-            "At {} the 99th percentile stays within {} ",
-            per_s(rate),
-            Prose::figure(nanoseconds(bound_ns))
-        );
-        text.push(match shown.is_empty() {
-            true => prose!("for no treatment that was measured"),
-            false => prose!("for {}", list(&shown)),
-        });
-        if !not.is_empty() {
-            text.push(prose!("; it does not for {}", list(&not)));
-        }
-        if !open.is_empty() {
-            text.push(prose!("; not decided for {}", list(&open)));
-        }
+        let bound = Prose::figure(nanoseconds(bound_ns));
+        let mut text = prose!("At {} the 99th percentile ", per_s(rate));
+        let clauses = [
+            (&shown, prose!("stays within {} for ", bound.clone())),
+            (&not, prose!("does not stay within {} for ", bound.clone())),
+            (&open, prose!("is not shown to be within or beyond {} for ", bound)),
+        ];
+        let clauses = clauses.into_iter().filter(|(names, _)| !names.is_empty());
+        let clauses = clauses.map(|(names, what)| prose!("{}{}", what, list(names)));
+        text.push(Prose::join(clauses.collect::<Vec<Prose>>(), "; "));
         text.push(".");
         if let Some(first) = points.iter().find(|point| shown.contains(&point.name)) {
             text.push(self.busy(first).map_or_else(Prose::default, |(busy, left)| {
@@ -219,31 +217,34 @@ impl<'a> Points<'a> {
 
     /// Latencies: at the only rate of all treatments, or of each from its lowest to its highest rate.
     fn latencies(&self) -> Option<Finding> {
-        let settled = |point: &&&Point<'_>| !point.load.is_overload && known(point).is_some();
-        let clauses: Vec<Prose> = match self.rates().as_slice() {
-            [_] => {
-                let points: Vec<&Point<'_>> = self.shown().collect();
-                let points = points.iter().filter(settled);
-                points
-                    .filter_map(|point| Some(prose!("{} {}", point.name.as_str(), known(point)?.1)))
-                    .collect()
-            }
-            _ => {
-                let ends = |(name, points): (&str, Vec<&Point<'_>>)| {
-                    let first = points.iter().find(settled)?;
-                    let last = points.iter().rev().find(settled)?;
-                    let at = |point: &Point<'_>| {
-                        Some(prose!("{} at {}", known(point)?.1, per_s(point.load.rate_per_s)))
-                    };
-                    Some(match first.load.rate_per_s == last.load.rate_per_s {
-                        true => prose!("{} {}", name, at(first)?),
-                        false => prose!("{} {}, {}", name, at(first)?, at(last)?),
-                    })
-                };
-                self.series().into_iter().filter_map(ends).collect()
-            }
+        let is_at_one_rate = self.rates().len() == 1;
+        let groups: Vec<Vec<&Point<'_>>> = match is_at_one_rate {
+            true => self.shown().map(|point| vec![point]).collect(),
+            false => self.series().into_iter().map(|(_, points)| points).collect(),
         };
-        let what = self.shown().find_map(known).map_or("Median latency", |(what, _)| what);
+        let ends_of = |value: Percentile| -> Vec<Vec<&Point<'_>>> {
+            groups.iter().map(|points| ends(points, value)).filter(|points| !points.is_empty()).collect()
+        };
+        // One percentile for all: the 99th only if each of them has it.
+        let [p50, p99]: [Percentile; 2] =
+            [|load| load.latency_ns_p50.as_ref(), |load| load.latency_ns_p99.as_ref()];
+        let medians = ends_of(p50);
+        let (what, value, all) = match medians.iter().flatten().all(|point| p99(point.load).is_some()) {
+            true => (P99, p99, ends_of(p99)),
+            false => ("Median latency", p50, medians),
+        };
+        let clause = |points: &Vec<&Point<'_>>| {
+            let at = |point: &&Point<'_>| {
+                let figure = latency(value(point.load)?);
+                Some(match is_at_one_rate {
+                    true => figure,
+                    false => prose!("{} at {}", figure, per_s(point.load.rate_per_s)),
+                })
+            };
+            let figures = Prose::join(points.iter().filter_map(at).collect::<Vec<Prose>>(), ", ");
+            Some(prose!("{} {}", points.first()?.name.as_str(), figures))
+        };
+        let clauses: Vec<Prose> = all.iter().filter_map(clause).collect();
         let at = match self.rates().as_slice() {
             [rate] => prose!(" at {}", per_s(*rate)),
             _ => Prose::default(),
@@ -295,7 +296,10 @@ impl<'a> Points<'a> {
     fn cautions(&self) -> Vec<Finding> {
         let few: Vec<String> = self
             .shown()
-            .filter(|point| point.load.latency_ns_p99.is_none() && !point.load.is_overload)
+            .filter(|point| {
+                let load = point.load;
+                load.latency_ns_p99.is_none() && load.unserved_share == 0.0 && !load.is_overload
+            })
             .map(|point| format!("{} at {}/s", point.name, set_number(point.load.rate_per_s)))
             .collect();
         let few = limited(few.iter().map(|name| name.as_str().into()), MAX_LISTED).map(|names| {
@@ -321,7 +325,19 @@ impl<'a> Points<'a> {
             );
             finding(FindingKind::Trust, text, &[&point.load.treatment])
         });
-        [few, latest].into_iter().flatten().collect()
+        let given_up = |point: &&Point<'_>| point.load.unserved_share > 0.0 && !point.load.is_overload;
+        let given_up = self.shown().filter(given_up).map(|point| {
+            let part = share(point.load.unserved_share);
+            prose!("{} of {} at {}", part, point.name.as_str(), per_s(point.load.rate_per_s))
+        });
+        let given_up = limited(given_up.collect::<Vec<Prose>>(), MAX_LISTED).map(|clauses| {
+            let text = prose!(
+                "Trust: requests were given up after a stall, and count as longer than all others: {}.",
+                clauses
+            );
+            finding(FindingKind::Trust, text, &[])
+        });
+        [few, given_up, latest].into_iter().flatten().collect()
     }
 
     /// Busy share of the logical CPUs of a point, and what is left: at most, since a busy core's other thread has less
@@ -391,6 +407,7 @@ impl<'a> Points<'a> {
         let latency = |value: Option<&Interval>| match (load.is_overload, value) {
             (true, _) => Cell::Gap("overload".to_owned()),
             (false, Some(value)) => Cell::Interval(value.clone()),
+            (false, None) if load.unserved_share > 0.0 => Cell::Gap("requests given up".to_owned()),
             (false, None) => Cell::Gap("too few requests".to_owned()),
         };
         let summary = self.facts.summary(&load.treatment);
@@ -417,7 +434,7 @@ impl<'a> Points<'a> {
     }
 
     /// A line for each placement over rates; over sessions where there is one rate.
-    fn chart(&self, title: &str, value: fn(&LoadPoint) -> Option<&Interval>) -> Option<Block> {
+    fn chart(&self, title: &str, value: Percentile) -> Option<Block> {
         let over_rates = self.rates().len() > 1;
         let point = |point: &&Point<'_>| {
             let latency = value(point.load).filter(|_| !point.load.is_overload)?;
@@ -430,8 +447,10 @@ impl<'a> Points<'a> {
             false => {
                 let mut points: Vec<&Point<'_>> = self.shown().collect();
                 points.sort_by_key(|point| point.treatment.sessions);
-                points.dedup_by_key(|point| point.treatment.sessions);
-                vec![("sessions".to_owned(), points)]
+                // Placements with as many sessions have no common line.
+                let is_sweep =
+                    points.windows(2).all(|pair| pair[0].treatment.sessions < pair[1].treatment.sessions);
+                if is_sweep { vec![("sessions".to_owned(), points)] } else { Vec::new() }
             }
         };
         let lines = series.iter().map(|(name, points)| Line {
@@ -480,12 +499,13 @@ impl<'a> Points<'a> {
     }
 }
 
-/// The percentile of a point that is known best for its requests, with its name.
-fn known(point: &Point<'_>) -> Option<(&'static str, Prose)> {
-    match (&point.load.latency_ns_p99, &point.load.latency_ns_p50) {
-        (Some(p99), _) => Some((P99, latency(p99))),
-        (None, Some(p50)) => Some(("Median latency", latency(p50))),
-        _ => None,
+/// The first and the last point with a percentile, of points in the order of their rates.
+fn ends<'p, 'a>(points: &[&'p Point<'a>], value: Percentile) -> Vec<&'p Point<'a>> {
+    let has = |point: &&&Point<'_>| !point.load.is_overload && value(point.load).is_some();
+    let settled: Vec<&Point<'_>> = points.iter().filter(has).copied().collect();
+    match settled.as_slice() {
+        [first, .., last] => vec![first, last],
+        _ => settled,
     }
 }
 

@@ -86,7 +86,7 @@ fn a_bound_is_kept_broken_or_open() {
     }
     let overload = LoadPoint { is_overload: true, ..with_share_above(100.0, 0.0) };
     assert_eq!(overload.keeps(1e7, ALPHA), Keeps::ShownNot);
-    // 800 requests without one above the bound do not show that 99.9% are below it, but that 99% are.
+    // Without latencies nothing is known.
     let unknown = LoadPoint { clusters: None, ..with_share_above(100.0, 0.0) };
     assert_eq!(unknown.keeps(1e7, ALPHA), Keeps::Open);
 }
@@ -112,6 +112,27 @@ fn the_highest_rate_lies_between_those_that_are_shown() {
     // A rate that is not shown ends both sequences: what is beyond it was not tested.
     let gap = [&points[0], &points[2], &points[1]];
     assert_eq!(HighestRate::of(&gap, 1e7, ALPHA).kept, Some(100.0));
+}
+
+#[test]
+fn a_rate_that_is_too_high_has_no_latency_to_cross_a_bound() {
+    let overload = |rate_per_s: f64| LoadPoint { is_overload: true, ..with_share_above(rate_per_s, 0.0) };
+    let beyond = LoadPoint { is_overload: true, ..with_share_above(800.0, 0.05) };
+    let points = [with_share_above(200.0, 0.0), overload(400.0), beyond];
+    let found = HighestRate::of(&points.iter().collect::<Vec<_>>(), 1e7, ALPHA);
+    assert_eq!((found.kept, found.broken, found.value), (Some(200.0), Some(400.0), None));
+}
+
+#[test]
+fn requests_that_were_given_up_do_not_keep_a_bound() {
+    let answered: Vec<MergedLatency> = (0..8).map(|_| block(&[5e6; 490])).collect();
+    let given_up = |count: u64| {
+        let blocks: Vec<(&MergedLatency, u64)> = answered.iter().map(|block| (block, count)).collect();
+        of_clusters(100.0, Clusters::with_unanswered(&blocks).unwrap())
+    };
+    assert_eq!(given_up(0).keeps(1e7, ALPHA), Keeps::Shown);
+    assert_eq!(given_up(30).keeps(1e7, ALPHA), Keeps::ShownNot);
+    assert_eq!((given_up(30).p99_ns(), given_up(30).latency_ns_p99), (None, None));
 }
 
 /// How often a rate is said to keep a bound that it breaks, or the reverse, in studies of eight blocks with drift.

@@ -142,7 +142,7 @@ pub fn compare<'a>(
     let series: Vec<Series> = chosen.iter().map(|(id, _)| sums.statements[id].series(plan)).collect();
     let (chosen, means): (Vec<_>, Vec<MeanEstimate>) = chosen
         .into_iter()
-        .zip(estimates(&series))
+        .zip(estimates(&series, plan.design.least_correlation()))
         .filter_map(|(one, mean)| match mean {
             Some(mean) => Some((one, mean)),
             None => {
@@ -152,7 +152,7 @@ pub fn compare<'a>(
         })
         .unzip();
     let family: Vec<_> = moderated(&means).into_iter().map(|mean| (mean, None)).collect();
-    let all_ns: f64 = intervals_time(sums).max(1.0);
+    let all_ns: f64 = (time_of_all_ns(sums) + rest_ns(plan, intervals)).max(1.0);
     let judged = chosen.into_iter().zip(judge(&family, rule));
     let compared = judged.map(|((id, text), ratio)| {
         let sides = sums.statements[&id].sides;
@@ -202,7 +202,13 @@ pub fn compare<'a>(
     }
 }
 
-fn intervals_time(sums: &Sums) -> f64 {
+/// Time of the statements that an interval does not name, of the intervals that take part.
+fn rest_ns(plan: &Plan, intervals: &[Interval<u32>]) -> f64 {
+    let takes_part = intervals.iter().zip(&plan.places).filter(|(_, place)| place.is_some());
+    takes_part.map(|(interval, _)| interval.rest.time_ns as f64).sum()
+}
+
+fn time_of_all_ns(sums: &Sums) -> f64 {
     sums.statements.values().flat_map(|one| one.sides).map(|sum| sum.time_ns as f64).sum()
 }
 
@@ -231,8 +237,8 @@ fn chosen<'a>(
     found.into_iter().map(|(_, id, text)| (id, text)).collect()
 }
 
-/// A mean of each series; `None` with too few units.
-fn estimates(series: &[Series]) -> Vec<Option<MeanEstimate>> {
+/// A mean of each series, of units with at least this correlation; `None` with too few units.
+fn estimates(series: &[Series], least_correlation: f64) -> Vec<Option<MeanEstimate>> {
     let blocks = |one: &Series| match one {
         Series::Blocks(blocks) => blocks.clone(),
         Series::Sides(sides) => sides.iter().max_by_key(|side| side.len()).cloned().unwrap_or_default(),
@@ -240,7 +246,7 @@ fn estimates(series: &[Series]) -> Vec<Option<MeanEstimate>> {
     let all: Vec<Vec<f64>> = series.iter().map(blocks).collect();
     let of_blocks = means(&all, &[]);
     let slices: Vec<&[f64]> = all.iter().map(Vec::as_slice).collect();
-    let common = correlation::common(&slices);
+    let common = correlation::common(&slices).max(least_correlation);
     let one = |((series, longer), mean): ((&Series, &Vec<f64>), Option<MeanEstimate>)| match series {
         Series::Blocks(blocks) => mean.filter(|_| blocks.len() >= MIN_TRIPLES),
         Series::Sides([before, after]) => {

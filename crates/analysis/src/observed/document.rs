@@ -96,7 +96,11 @@ fn answer(found: &Comparison<'_>) -> Vec<Finding> {
         lines.push(line(prose!("{} of {} did not change by more than {}.", same.len(), all, margin), &same));
     }
     if !open.is_empty() {
-        let what = if found.unit == "change of state" { "changes of state" } else { "days" };
+        let what = match found.unit {
+            "change of state" => "changes of state",
+            "day" => "days",
+            _ => "hours",
+        };
         lines.push(line(prose!("{} of {} are undecided: more {} decide it.", open.len(), all, what), &open));
     }
     lines

@@ -40,7 +40,7 @@ impl By {
             Self::State => "state",
             Self::Smt => "SMT",
             Self::Clock => "clock",
-            Self::Cpus => "logical CPUs online:",
+            Self::Cpus => "online CPUs",
             Self::Version => "version",
             Self::Neighbours => "neighbours",
             Self::Moment(_) => "",

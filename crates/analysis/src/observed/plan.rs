@@ -10,6 +10,8 @@ use threadwise_observed::Interval;
 pub(super) const MIN_TRIPLES: usize = 3;
 /// Units of time of states that do not take turns, the longest first, in milliseconds.
 const UNITS: [(i64, &str); 3] = [(86_400_000, "day"), (3_600_000, "hour"), (600_000, "10 minutes")];
+/// Least lag-1 correlation of hours.
+const HOURS_CORRELATION: f64 = 0.8;
 /// Fewest units of the longer side.
 const MIN_UNITS: usize = 3;
 /// A unit of which less than this share was observed is left out.
@@ -41,6 +43,20 @@ pub enum Design {
     Turns,
     /// They do not: units of time before and after.
     Units(&'static str),
+}
+
+impl Design {
+    /// Correlation that neighbouring units have at least: hours of a day resemble each other, and a few of them are too
+    /// few to measure by how much. Chosen such that the false findings of simulated histories whose hours have a
+    /// correlation of 0.7 stay below 5% (docs/METHODOLOGY.md, "Statements in production").
+    pub(super) fn least_correlation(self) -> f64 {
+        match self {
+            Self::Turns | Self::Units("day") => 0.0,
+            Self::Units("hour") => HOURS_CORRELATION,
+            // Six of them are an hour.
+            Self::Units(_) => HOURS_CORRELATION.powf(1.0 / 6.0),
+        }
+    }
 }
 
 /// What is compared with what.
@@ -132,12 +148,17 @@ fn sides(question: &Question, intervals: &[Interval<u32>]) -> Result<[String; 2]
             Err(format!("its neighbours are {} only: nothing to compare it with; observe longer", list()))
         }
         (_, [(one, _), (other, _)]) => Ok([one.clone(), other.clone()]),
-        (_, []) => {
-            Err(format!("its {} is unknown in all intervals: name it with observe --state NAME", by.words()))
+        (By::State, []) => {
+            Err("its state is unknown in all intervals: name it with observe --state NAME".to_owned())
         }
+        (_, []) => Err(format!(
+            "its {} is unknown in all intervals: observe on the server's machine, or name states with observe --state \
+             NAME and compare --by state",
+            by.words()
+        )),
         (_, [_]) => Err(format!(
             "it has one {} only, {}: nothing to compare it with; --since TIME compares before and after a moment",
-            by.words().trim_end_matches(':'),
+            by.words(),
             list()
         )),
         _ => Err(format!("it has more than two: {}; name two with --between FIRST SECOND", list())),
@@ -162,12 +183,14 @@ fn in_units(
         let units: Vec<Episode> =
             episodes.iter().flat_map(|episode| cut(question.by, episode, intervals, length_ms)).collect();
         let count = |side| units.iter().filter(|unit| unit.side == side).count();
-        let (one, other) = (count(0), count(1));
-        if one.max(other) >= MIN_UNITS && one.min(other) >= 1 {
+        let (first, second) = (count(0), count(1));
+        // Units of the first state are compared with its others.
+        if first.max(second) >= MIN_UNITS && first >= 2 && second >= 1 {
             return Ok((Design::Units(name), units));
         }
     }
-    Err("it is too short to compare: it needs 30 minutes on one side, or 8 changes of state".to_owned())
+    let needed = "20 minutes in the first state, 30 minutes in one of the two, or 8 changes of state";
+    Err(format!("it is too short to compare: it needs {needed}"))
 }
 
 /// An episode cut into units of time, counted from its start, or from the moment in both directions.

@@ -90,11 +90,11 @@ impl Texts {
         self.transaction.read_lists(|query| {
             let action = format!("execute {}", query.place);
             let begin = format!("SET TRANSACTION READ ONLY ISOLATION LEVEL SNAPSHOT{END}\n");
-            isql.skip("begin a transaction", &begin)?;
+            done(isql, "begin a transaction", &begin)?;
             let text = format!("{}\n{END}\n", query.text(|_| String::new()));
             let values = isql
                 .column(&action, &text, &|text| check_value(text).map(|()| BindValue::Text(text.into())))?;
-            isql.skip("end a transaction", &format!("ROLLBACK{END}\n"))?;
+            done(isql, "end a transaction", &format!("ROLLBACK{END}\n"))?;
             Ok(values)
         })
     }
@@ -172,6 +172,15 @@ impl Texts {
         let mut counted = script.steps.iter().filter(|step| matches!(step, Step::Statement(_) | Step::End));
         explained(script, counted.nth(done), words)
     }
+}
+
+/// Executes a text whose answer has no rows.
+///
+/// # Errors
+/// An error of the engine; isql has ended.
+fn done(isql: &mut Isql, action: &str, text: &str) -> Result<(), EngineError> {
+    let Skipped { error, .. } = isql.skip(action, text)?;
+    error.map_or(Ok(()), |words| Err(failed(action, words)))
 }
 
 /// The error of a step.

@@ -6,24 +6,15 @@
 
 use std::collections::{HashMap, HashSet};
 use threadwise_engine::statements::{SourceFacts, without_literals};
-use threadwise_engine::workloads::transaction::Quoting;
 use threadwise_engine::{EngineError, StatementSource};
+use threadwise_engine_sql::fill;
 use threadwise_observed::{Snapshot, StatementCount, StatementText};
 
 use super::connect::{Connection, Fault, Server};
 use super::error::{advice, code, query};
 use super::statements::{text, whole};
 use crate::failed;
-
-/// T-SQL.
-const QUOTING: Quoting = Quoting {
-    backslashes: false,
-    dollars: false,
-    nested_comments: true,
-    hash_comments: false,
-    brackets: true,
-    packages: false,
-};
+use crate::transaction::QUOTING;
 
 /// An open connection.
 pub(super) struct Statements {
@@ -55,12 +46,8 @@ impl Statements {
     }
 }
 
-fn sql(file: &str) -> String {
-    file.lines().filter(|line| !line.starts_with("--")).collect::<Vec<_>>().join("\n")
-}
-
 fn read(connection: &mut Connection) -> Result<Snapshot, Fault> {
-    let rows = connection.rows(&sql(include_str!("../sql/statements.sql")))?;
+    let rows = connection.rows(&fill(include_str!("../sql/statements.sql"), &[]))?;
     let mut snapshot = Snapshot::default();
     for row in &rows {
         let number =
@@ -103,13 +90,15 @@ impl StatementSource for Statements {
     }
 
     fn texts(&mut self, keys: &[String], wants_text: bool) -> Result<Vec<StatementText>, EngineError> {
-        let marks = self.connection.rows(&sql(include_str!("../sql/statement_marks.sql")));
+        let marks = self.connection.rows(&fill(include_str!("../sql/statement_marks.sql"), &[]));
         let marks = marks.map_err(|cause| query("read what statements are", &cause))?;
         let mut stored: HashMap<String, (Option<String>, String)> = HashMap::new();
         if wants_text {
             // Before 2016, or without the right, there is no Query Store.
-            let found =
-                self.connection.rows(&sql(include_str!("../sql/statement_texts.sql"))).unwrap_or_default();
+            let found = self
+                .connection
+                .rows(&fill(include_str!("../sql/statement_texts.sql"), &[]))
+                .unwrap_or_default();
             stored
                 .extend(found.iter().filter_map(|row| Some((text(row, 0)?, (text(row, 1), text(row, 2)?)))));
         }

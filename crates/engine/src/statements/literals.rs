@@ -44,7 +44,8 @@ fn push(kept: &mut String, token: &Token<'_>, before: Option<&Token<'_>>, quotin
         Kind::Quoted if is_name(token.text, quoting) => kept.push_str(token.text),
         Kind::Quoted => kept.push_str(PLACE),
         Kind::Other if token.text.starts_with(|first: char| first.is_ascii_digit()) => {
-            let is_parameter = before.is_some_and(|before| before.text == "$");
+            // `$500` is an amount of money in T-SQL.
+            let is_parameter = quoting.dollars && before.is_some_and(|before| before.text == "$");
             kept.push_str(if is_parameter { token.text } else { PLACE });
         }
         _ => kept.push_str(token.text),
@@ -104,6 +105,9 @@ mod tests {
         ] {
             assert_eq!(without_literals(text, MARIADB), wanted);
         }
+        let tsql = Quoting { brackets: true, dollars: false, ..POSTGRES };
+        let money = "SELECT [a 1] FROM t WHERE price > $500 AND tax < $ 12.5";
+        assert_eq!(without_literals(money, tsql), "SELECT [a 1] FROM t WHERE price > $? AND tax < $ ?.?");
     }
 
     #[test]

@@ -14,6 +14,10 @@ use threadwise_study::arrivals::{DUE, UNSERVED};
 /// Longest time after a window's end in which requests that were due inside it are still served.
 const MOST_EXTRA_NS: u64 = 2_000_000_000;
 
+/// Stream of the seed's generator for distances of requests: numbers of sessions and PHASE_STREAM of the sampler, which
+/// may have the same seed, are others.
+const ARRIVALS_STREAM: u64 = u64::MAX - 1;
+
 /// A rate at which requests arrive.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Rate {
@@ -84,15 +88,9 @@ impl Arrivals {
     /// The arrivals of a window, which begin at `from_ns`: a pure function of the rate, the seed and the times.
     pub fn new(rate: Rate, seed: u64, from_ns: u64, [start_ns, end_ns]: [u64; 2]) -> Self {
         let extra_ns = end_ns.saturating_sub(start_ns).min(MOST_EXTRA_NS);
-        let mut schedule = Schedule {
-            rate,
-            random: ChaCha8Rng::seed_from_u64(seed),
-            next_ns: 0.0,
-            from_ns,
-            taken: 0,
-            due: 0,
-            unserved: 0,
-        };
+        let mut random = ChaCha8Rng::seed_from_u64(seed);
+        random.set_stream(ARRIVALS_STREAM);
+        let mut schedule = Schedule { rate, random, next_ns: 0.0, from_ns, taken: 0, due: 0, unserved: 0 };
         schedule.advance();
         Self {
             start_ns,
@@ -151,5 +149,32 @@ impl Arrivals {
         (schedule.taken > 0 || is_over).then(|| {
             Counters::from([(DUE.to_owned(), schedule.due), (UNSERVED.to_owned(), schedule.unserved)])
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn distances_do_not_repeat_what_the_first_session_draws() {
+        let arrivals = Arrivals::new(Rate::new(1000.0, true), 7, 0, [0, u64::MAX]);
+        let due = |_| match arrivals.next(0) {
+            Next::Due(due_ns) => due_ns,
+            Next::Over => panic!("over"),
+        };
+        let found: Vec<u64> = (0..100).map(due).collect();
+        // Streams of sessions are their numbers.
+        for session in 0..3 {
+            let mut random = ChaCha8Rng::seed_from_u64(7);
+            random.set_stream(session);
+            let mut at_ns = 0.0;
+            let mut next = || {
+                at_ns -= (((random.next_u64() >> 11) as f64 + 0.5) / (1_u64 << 53) as f64).ln() * 1e6;
+                at_ns as u64
+            };
+            let same = found.iter().filter(|due_ns| **due_ns == next()).count();
+            assert_eq!(same, 0, "session {session}");
+        }
     }
 }

@@ -18,8 +18,8 @@
 //!
 //! A step counts if it is *due* inside the window, and its latency begins when it is due. All of them are served, also
 //! after the window's end: otherwise the slowest would be missing. Those that are still not begun when the window's length
-//! has passed once more are given up, and the slice says how many. Counters and CPU time span the same steps: from the
-//! first counted one to the end of the last.
+//! has passed once more, at most 2 s (`MOST_EXTRA_NS`), are given up, and the slice says how many. Counters and CPU time
+//! span the same steps: from the first counted one to the end of the last.
 //!
 //! # Both
 //!
@@ -108,10 +108,11 @@ impl Pieces {
         }
     }
 
-    /// Adds a step that ended inside the window; one comparison, except at the end of a piece.
+    /// Adds a step at the moment for which it counts: in a closed loop its end, with arrivals when it was due. One
+    /// comparison, except at the end of a piece.
     #[inline]
-    pub(super) fn add(&mut self, ended_ns: u64, rows: u64) {
-        while ended_ns > self.until_ns && self.at + 1 < self.rows.len() {
+    pub(super) fn add(&mut self, at_ns: u64, rows: u64) {
+        while at_ns > self.until_ns && self.at + 1 < self.rows.len() {
             self.at += 1;
             self.until_ns = self.until_ns.saturating_add(self.length_ns);
         }

@@ -7,9 +7,10 @@ use super::open_loop::open_loop;
 use crate::{EngineError, Window};
 
 /// Runs steps until the window's end, one after the other or as requests arrive, and counts those of the window. It
-/// works from the call on, so the time before `window.start_ns` is the re-warm. Costs one clock reading and one histogram
-/// entry a step. `counters` gives the engine's own monotonic counters by name; it is called twice. A window without
-/// a step gives a slice of zeros.
+/// works from the call on, so the time before `window.start_ns` is the re-warm. A step costs one clock reading and one
+/// histogram entry; as requests arrive, two clock readings, the lock of the schedule and one entry. `counters` gives the
+/// engine's own monotonic counters by name; it is called twice, or not at all if no step is counted. A window without
+/// such a step gives a slice of zeros.
 ///
 /// # Errors
 /// The first error of a step or of `counters`.

@@ -14,7 +14,7 @@ use threadwise_study::arrivals::{ARRIVALS, RATE};
 use threadwise_study::vcpus::VCPUS;
 use threadwise_study::{Options, Workload};
 
-use super::options::{flag, number, only, refuse, whole};
+use super::options::{check_vcpus, flag, number, only, refuse, whole};
 use super::rate;
 use crate::EngineError;
 
@@ -73,6 +73,7 @@ impl LogicalIo {
     /// The first option that is unknown, of the wrong type or impossible.
     pub fn parse(options: &Options) -> Result<Self, EngineError> {
         only(options, Workload::LogicalIo, &OPTIONS)?;
+        check_vcpus(options)?;
         let spec = Self {
             blocks: blocks(options)?,
             work_unit: whole(options, "work_unit", 1, MAX_BLOCKS)?.unwrap_or(64),
@@ -275,6 +276,8 @@ mod tests {
             ("shared", OptionValue::Integer(1), "neither true nor false"),
             ("data", OptionValue::Text("llc".into()), "needs blocks"),
             ("data_mib", OptionValue::Number(1e12), "data_mib"),
+            (VCPUS, OptionValue::Text("two".into()), "'two' is not a number of vCPUs"),
+            (VCPUS, OptionValue::Integer(0), "'0' is not a number of vCPUs"),
         ];
         for (name, value, part) in cases {
             let message = LogicalIo::parse(&options(&[(name, value)])).unwrap_err().to_string();

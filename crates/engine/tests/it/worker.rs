@@ -5,9 +5,11 @@ use std::io::{BufRead, BufReader, Write};
 use threadwise_engine::engines;
 use threadwise_engine::protocol::{self, Reply, Request, VERSION, WireLoad, WireSession};
 use threadwise_engine::worker::{self, WorkerError};
-use threadwise_engine::{LoadRequest, clock};
+use threadwise_engine::{
+    Engine, EngineError, LoadRequest, Loaded, Running, Session, SessionRequest, StartRequest, Window, clock,
+};
 use threadwise_machine::pin::{current_affinity, thread_affinity};
-use threadwise_study::{OptionValue, Options, SessionSlice};
+use threadwise_study::{OptionValue, Options, SessionSlice, Workload};
 
 const WINDOW_NS: u64 = 20_000_000;
 
@@ -276,9 +278,85 @@ fn rates_that_cannot_be_and_loops_that_take_none_are_refused() {
     thinking.options.insert("think_time_us".into(), OptionValue::Integer(5));
     let (replies, _) = converse("sqlite", &lines(&[load_request(&thinking)]));
     assert!(failure(&replies).1.contains("leave one of them out"), "{replies:?}");
-    let kernels = WireLoad { workload: "kernels".into(), ..at_a_rate(&load, "poisson") };
+    let mut kernels = WireLoad { workload: "kernels".into(), ..load };
+    kernels.options.clear();
+    let (replies, result) = converse("native", &lines(&[load_request(&kernels), Request::Stop]));
+    assert_eq!(result, Ok(()), "{replies:?}");
+    kernels.options.insert("rate_per_s".into(), OptionValue::Number(2000.0));
     let (replies, _) = converse("native", &lines(&[load_request(&kernels)]));
-    assert!(failure(&replies).0 == "option", "{replies:?}");
+    let (kind, message) = failure(&replies);
+    assert!(kind == "option" && message.contains("rate_per_s"), "{kind}: {message}");
+}
+
+/// An engine that takes a rate, and whose sessions do not wait for requests to arrive.
+struct Deaf;
+
+impl Engine for Deaf {
+    fn name(&self) -> &'static str {
+        "deaf"
+    }
+
+    fn version(&self, _: &Options) -> Result<String, EngineError> {
+        Ok("1".into())
+    }
+
+    fn about(&self) -> &'static str {
+        "a test"
+    }
+
+    fn workloads(&self) -> &'static [Workload] {
+        &[Workload::LogicalIo]
+    }
+
+    fn check(&self, _: &LoadRequest) -> Result<(), EngineError> {
+        Ok(())
+    }
+
+    fn load(&self, _: &LoadRequest) -> Result<Loaded, EngineError> {
+        Err(EngineError::Missing("no data".into()))
+    }
+
+    fn start(&self, _: &StartRequest) -> Result<Box<dyn Running>, EngineError> {
+        Ok(Box::new(Self))
+    }
+}
+
+impl Running for Deaf {
+    fn open(&self, _: &SessionRequest) -> Result<Box<dyn Session>, EngineError> {
+        Ok(Box::new(Self))
+    }
+}
+
+impl Session for Deaf {
+    fn warm(&mut self) -> Result<(), EngineError> {
+        Ok(())
+    }
+
+    fn slice(&mut self, _: &Window) -> Result<SessionSlice, EngineError> {
+        Ok(SessionSlice { steps: 5, rows: 5, ..SessionSlice::default() })
+    }
+}
+
+#[test]
+fn sessions_that_do_not_take_arrivals_are_not_reported_as_if_they_did() {
+    let folder = tempfile::tempdir().unwrap();
+    let load = load(folder.path(), 1, &[]);
+    let run = |load: &WireLoad| {
+        let mut output = Vec::new();
+        let requests = lines(&[prepare(load), go(0), Request::Stop]);
+        let result = worker::run(&[&Deaf], "deaf", &requests[..], &mut output);
+        let text = String::from_utf8(output).unwrap();
+        (text.lines().map(|line| protocol::decode(line).unwrap()).collect::<Vec<Reply>>(), result)
+    };
+    let (replies, result) = run(&load);
+    assert_eq!(result, Ok(()), "{replies:?}");
+    let (replies, result) = run(&at_a_rate(&load, "poisson"));
+    let (kind, message) = failure(&replies);
+    assert!(
+        kind == "option" && message.contains("rate_per_s") && message.contains("leave --rate out"),
+        "{message}"
+    );
+    assert!(slices(&replies).is_empty() && result.is_err(), "{replies:?}");
 }
 
 #[test]

@@ -4,7 +4,7 @@
 -- change here needs a new user_version. Ids are dense, from 1, in the order of storing.
 
 PRAGMA application_id = 0x74686f62; -- 'thob'
-PRAGMA user_version = 2;
+PRAGMA user_version = 3;
 
 CREATE TABLE meta (
   key   TEXT PRIMARY KEY, -- program, engine, engine_version, server, host, most, texts, interval_ns, created_utc
@@ -28,7 +28,7 @@ CREATE TABLE intervals (
   start_unix_ms INTEGER NOT NULL CHECK (start_unix_ms BETWEEN 0 AND 1152921504606846975),
   end_unix_ms   INTEGER NOT NULL CHECK (end_unix_ms BETWEEN 0 AND 1152921504606846975),
   length_ns     INTEGER NOT NULL CHECK (length_ns BETWEEN 0 AND 1152921504606846975), -- by a clock that is never set
-  gap           TEXT, -- restart, reset, clock-step, suspended, unreachable, state-change: nothing is known of it
+  gap           TEXT, -- nothing is known of it, and why: a word of docs/OBSERVE.md
   state         TEXT, -- as given by --state
   smt           TEXT,
   clock         TEXT,

@@ -166,8 +166,8 @@ fn impossible_values_and_foreign_tables_are_refused() {
         ("UPDATE meta SET value = 'x' WHERE key = 'most'", "meta.most is not a number"),
         ("CREATE VIEW v AS SELECT 1", "is unknown"),
         ("PRAGMA application_id = 5", "another program"),
-        ("PRAGMA user_version = 3", "newer threadwise"),
-        ("PRAGMA user_version = 1", "schema 1, this one reads 2): observe into another file (--output)"),
+        ("PRAGMA user_version = 4", "newer threadwise"),
+        ("PRAGMA user_version = 2", "schema 2, this one reads 3): observe into another file (--output)"),
         ("UPDATE intervals SET neighbour_share = NULL", "looks does not fit"),
         ("UPDATE intervals SET looks = 0, neighbour_share = NULL, neighbour_unknown = 'x'", "is 'x'"),
     ];

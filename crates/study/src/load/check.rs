@@ -11,6 +11,7 @@ use super::source::{LoadError, StudyFile};
 use crate::arm::FACTORS;
 use crate::arrivals::{RATE, RATES_PER_S, rate_per_s};
 use crate::external::{ARMS, name_fault};
+use crate::vcpus::{MOST_VCPUS, VCPUS, vcpus};
 use crate::worklist::{self, MAX_JOBS};
 use crate::{Arm, OptionValue, Options, Workload, command, instance};
 
@@ -376,6 +377,9 @@ fn logical_io_fault(key: &str, value: &OptionValue) -> Option<String> {
         (RATE, other) if rate_per_s(&one(key, other)).is_none_or(|rate| !RATES_PER_S.contains(&rate)) => {
             let (low, high) = (RATES_PER_S.start(), RATES_PER_S.end());
             Some(format!("{key} is '{other}', not a number of requests a second from {low} to {high}"))
+        }
+        (VCPUS, other) if vcpus(&one(key, other)).is_none() => {
+            Some(format!("{key} is '{other}', not a number of vCPUs from 1 to {MOST_VCPUS}"))
         }
         ("data_mib", other) if !is_size => {
             Some(format!("data_mib is '{other}', not a number of MiB above 0"))

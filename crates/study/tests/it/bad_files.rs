@@ -76,6 +76,10 @@ const BODIES: &[(&str, &str)] = &[
         "mine.toml:6:12: data_mib is 'big', not a number of MiB above 0",
     ),
     (
+        "[options]\nvcpus = \"two\"\n[sweep]\n",
+        "mine.toml:6:9: vcpus is 'two', not a number of vCPUs from 1 to 4096",
+    ),
+    (
         "[factors]\ndata = [\"l2\", \"l9\"]\n[sweep]\n",
         "mine.toml:6:15: data is 'l9'; its levels are l2, llc, memory",
     ),

@@ -203,12 +203,12 @@ fn a_study_whose_values_have_changed_is_not_continued() {
     let (lab, file) = shop("");
     let write = |values: &str| std::fs::write(lab.path().join("ids.csv"), values).unwrap();
     write("5\n7\n");
-    // Blocks of more than a second, so that the first one can be interrupted.
+    // Blocks of more than a second, so that it can be interrupted before the last one, also by a test that gets no CPU.
     let definition = format!(
         "version = 1\nname = \"x\"\nengine = \"sqlite\"\nworkload = \"transaction\"\n\
          engine_options = {{ database = \"{}\" }}\n[options]\n\
          sql = \"-- :id in ids.csv column 1\\nSELECT n FROM c WHERE id = :id\"\n\
-         [design]\nblocks = 2\nrounds = 1\nslice_ms = 500\nrewarm_ms = 1\n[baseline]\nplacement = \"1c1t\"\n\
+         [design]\nblocks = 8\nrounds = 1\nslice_ms = 500\nrewarm_ms = 1\n[baseline]\nplacement = \"1c1t\"\n\
          [[treatment]]\nname = \"two\"\nplacement = \"one-cpu\"\nsessions = 2\n",
         file.display()
     );

@@ -53,3 +53,14 @@ fn days_that_walk_are_why_one_change_is_confounded() {
     let rates = rates(schedule, noise, &FACTORS, 500);
     println!("yesterday, days that walk: false in {} of 500", rates.false_histories);
 }
+
+#[test]
+#[ignore = "laboratory: simulations"]
+fn hours_and_few_changes_have_few_false_findings() {
+    let schedule = |days, hours_a_state| Schedule { days, hours_a_state, statements: 30 };
+    let steady = Noise { daily: 0.0, ..PRODUCTION };
+    holds("a day against a day, by hour", schedule(2, 24), steady, &FACTORS);
+    holds("12 hours against 12 hours", schedule(1, 12), steady, &FACTORS);
+    holds("4 hours against 20 hours", schedule(1, 20), steady, &FACTORS);
+    holds("three changes, by day", schedule(8, 48), steady, &FACTORS);
+}

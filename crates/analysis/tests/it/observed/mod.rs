@@ -131,6 +131,28 @@ fn days_that_differ_as_usual_are_no_finding() {
 }
 
 #[test]
+fn hours_of_two_days_are_no_finding() {
+    let schedule = Schedule { days: 2, hours_a_state: 24, statements: 30 };
+    let noise = Noise { daily: 0.0, ..PRODUCTION };
+    let false_histories = rates(schedule, noise, &[], 100).false_histories;
+    assert!(false_histories <= 5, "{false_histories} of 100");
+}
+
+#[test]
+fn a_first_state_of_one_day_is_compared_by_hour() {
+    let schedule = Schedule { days: 5, hours_a_state: 24 * 4, statements: 10 };
+    let noise = Noise { daily: 0.0, growth: 0.0, interval: 0.02, of_load: 0.0, stalls: 0.0 };
+    let mut made = history(schedule, noise, &[2.0], 3);
+    // The first day alone is off.
+    for (hour, interval) in made.intervals.iter_mut().enumerate() {
+        interval.states.smt = Some(if hour < 24 { "off" } else { "on" }.to_owned());
+    }
+    let found = compared(&made, question(By::Smt)).unwrap();
+    assert_eq!((found.unit, found.left_out.too_few_units), ("hour", 0));
+    assert_eq!(found.statements.len(), 10);
+}
+
+#[test]
 fn states_at_other_hours_of_the_day_are_confounded_with_them() {
     let schedule = Schedule { days: 20, hours_a_state: 12, statements: 5 };
     let history = history(schedule, PRODUCTION, &[], 5);

@@ -8,6 +8,7 @@ use crate::support::{engine, eventually, folder, programs, session, start, windo
 use std::path::Path;
 use std::process::{Command, Stdio};
 use threadwise_engine::{EngineError, LoadRequest, latency};
+use threadwise_engine_sql::fill;
 use threadwise_process::{Signal, stopping};
 use threadwise_study::transaction::{MAY_WRITE, SQL};
 use threadwise_study::{OptionValue, Options, SessionSlice};
@@ -195,6 +196,51 @@ fn a_draft_says_what_is_missing() {
         let why = draft("threadwise", "pg_stat_statements").unwrap_err();
         assert!(why.contains("shared_preload_libraries") && why.contains("restart the server"), "{why}");
     }
+}
+
+#[test]
+#[ignore = "laboratory: servers"]
+fn statements_with_comments_before_them_are_in_a_draft() {
+    let theirs = Theirs::start(&programs());
+    let mut admin = theirs.superuser();
+    // What the query reads of the extension, which this server need not have.
+    admin
+        .batch_execute(
+            "CREATE TEMP TABLE seen(queryid bigint, query text, calls bigint, total_exec_time float8, dbid oid)",
+        )
+        .unwrap();
+    let taken = [
+        "SELECT $1",
+        "\n (select 1)",
+        "/* checkout */ SELECT * FROM t",
+        "/**/ -- one\n/* a * b ** / **/ (\t/* two */update t set n = $1",
+        "-- name: GetUser :one\nSELECT * FROM users",
+        "-- a\r\n-- b\n\nwith x as (select 1) table x",
+    ];
+    let left = [
+        "/* select 1 */ VACUUM t",
+        "-- select 1\nSET x = 1",
+        "-- select 1",
+        "/* open select 1",
+        "selected",
+        "CREATE TABLE t AS SELECT 1",
+        "- select 1",
+        "/ select 1",
+    ];
+    for text in taken.iter().chain(&left) {
+        let sql =
+            "INSERT INTO seen SELECT 1, $1, 2, 3, oid FROM pg_database WHERE datname = current_database()";
+        admin.execute(sql, &[text]).unwrap();
+    }
+    let places = [("view", "seen"), ("total", "total_exec_time"), ("toplevel", "")];
+    let sql = fill(include_str!("../../../src/sql/statements_top.sql"), &places);
+    let rows = admin.query(&sql, &[]).unwrap();
+    let mut found: Vec<String> = rows.iter().map(|row| row.get(0)).collect();
+    let mut wanted = taken.map(str::to_owned).to_vec();
+    found.sort();
+    wanted.sort();
+    assert_eq!(found, wanted);
+    assert_eq!(rows[0].get::<_, f64>(3), 3.0 * taken.len() as f64);
 }
 
 /// The URL for the client that the test below starts.

@@ -49,12 +49,12 @@ impl From<Fault> for Unread {
     }
 }
 
-/// Bytes of a value; only texts and the like can be large.
 /// Bytes of the values of a row.
 pub(crate) fn row_bytes(row: &Row) -> usize {
     row.cells().map(|(_, cell)| bytes(cell)).sum()
 }
 
+/// Bytes of a value; only texts and the like can be large.
 fn bytes(cell: &ColumnData<'_>) -> usize {
     match cell {
         ColumnData::String(Some(text)) => text.len(),

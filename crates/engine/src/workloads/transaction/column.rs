@@ -299,7 +299,10 @@ mod tests {
             let why = read(text, name, false).unwrap_err();
             assert!(why.contains(part), "{text}: {why}");
         }
-        std::fs::write(folder.path().join("c.csv"), b"\xff\xfe\n").unwrap();
+        let not_text = column(folder.path(), "", first(), false);
+        std::fs::write(&not_text.path, b"\xff\xfe\n").unwrap();
+        let why = not_text.values().unwrap_err();
+        assert!(why.contains("c.csv: it is not CSV") && why.contains("UTF-8"), "{why}");
         let gone =
             CsvColumn { path: folder.path().join("none.csv"), ..column(folder.path(), "1", first(), false) };
         assert!(gone.values().unwrap_err().contains("none.csv cannot be read"));

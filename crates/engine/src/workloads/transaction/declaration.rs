@@ -51,7 +51,7 @@ pub(super) enum Declaration<'a> {
 /// What a line declares; `None` if it is another one.
 ///
 /// # Errors
-/// It begins as a declaration and is none.
+/// It begins as a declaration and is not one.
 pub(super) fn read(line: &str) -> Option<Result<Declaration<'_>, String>> {
     let declared = line.trim().strip_prefix("--")?.trim().strip_prefix(':')?;
     let (name, rest) = declared.split_once(char::is_whitespace).unwrap_or((declared, ""));
@@ -105,7 +105,7 @@ fn suffix<'a>(text: &'a str, word: &str) -> (&'a str, Option<&'a str>) {
     found.map_or((text, None), |(before, value)| (before, Some(value)))
 }
 
-/// The exponent of a suffix ` zipf S`; `Err` if it is none.
+/// The text before a suffix ` zipf S`, and that exponent; `None` if it is not one.
 fn zipf(text: &str) -> Option<(&str, Option<f64>)> {
     match suffix(text, "zipf") {
         (before, None) => Some((before, None)),

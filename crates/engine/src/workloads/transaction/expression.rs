@@ -23,8 +23,8 @@ const LEAST_GAUSSIAN: f64 = 2.0;
 pub(super) enum Expression {
     /// A number.
     Number(Number),
-    /// The value of an earlier parameter, by its index.
-    Variable(usize),
+    /// The value of an earlier parameter, by its index, and its name for messages.
+    Variable(usize, Box<str>),
     /// With a minus before it.
     Negative(Box<Expression>),
     /// Two with one of `+ - * / %` between them.
@@ -135,7 +135,7 @@ impl Expression {
     pub(super) fn value(&self, values: &[BindValue], random: &mut ChaCha8Rng) -> Result<Number, String> {
         match self.number(values, random)? {
             Number::Real(number) if !number.is_finite() => {
-                Err(format!("the result {number} is no number that a statement could have"))
+                Err(format!("the result {number} is not a finite number"))
             }
             number => Ok(number),
         }
@@ -144,13 +144,13 @@ impl Expression {
     fn number(&self, values: &[BindValue], random: &mut ChaCha8Rng) -> Result<Number, String> {
         match self {
             Self::Number(number) => Ok(*number),
-            Self::Variable(at) => match values.get(*at) {
+            Self::Variable(at, name) => match values.get(*at) {
                 Some(BindValue::Whole(number)) => Ok(Number::Whole(*number)),
                 Some(BindValue::Real(number)) => Ok(Number::Real(*number)),
                 Some(BindValue::Text(_)) => {
-                    Err("a text is no number, so it cannot be calculated with".into())
+                    Err(format!("an expression cannot use the text value of :{name}"))
                 }
-                None => Err("a variable has no value".into()),
+                None => Err(format!(":{name} has no value")),
             },
             Self::Negative(inner) => match inner.number(values, random)? {
                 Number::Whole(number) => number.checked_neg().map(Number::Whole).ok_or_else(overflow),
@@ -326,7 +326,7 @@ impl<'a> Parser<'a> {
             }
             Some(_) => {
                 let name = self.word(is_of_name);
-                Expression::Variable((self.find)(name)?)
+                Expression::Variable((self.find)(name)?, name.into())
             }
             None if self.rest.starts_with(|next: char| next.is_ascii_digit() || next == '.') => {
                 Expression::Number(self.number()?)
@@ -391,7 +391,11 @@ impl<'a> Parser<'a> {
         let is_right = arguments.len() >= least && (arguments.len() <= most || (most == 0 && least > 0));
         match is_right {
             true => Ok(Expression::Call(function, arguments)),
-            false => Err(format!("{name} has not {} arguments", arguments.len())),
+            false => {
+                let noun = if least == 1 { "argument" } else { "arguments" };
+                let more = if most == 0 && least > 0 { " or more" } else { "" };
+                Err(format!("{name} takes {least} {noun}{more}, not {}", arguments.len()))
+            }
         }
     }
 }
@@ -465,15 +469,16 @@ mod tests {
             ("1 2", "'2' is not expected"),
             ("(1", "parenthesis"),
             ("random(1, 2", "do not end"),
-            ("random(1)", "has not 1 arguments"),
-            ("pi(1)", "has not 1 arguments"),
-            ("least()", "has not 0 arguments"),
+            ("random(1)", "random takes 2 arguments, not 1"),
+            ("pi(1)", "pi takes 0 arguments, not 1"),
+            ("abs(1, 2)", "abs takes 1 argument, not 2"),
+            ("least()", "least takes 1 argument or more, not 0"),
             ("hash(1)", "'hash' is not taken in an expression; functions are abs"),
             ("CASE WHEN 1 THEN 2 END", "'CASE' is not taken"),
             ("1 < 2", "'< 2' is not expected"),
             ("abs", "is a function"),
             (":other", ":other has no value"),
-            (":city + 1", "a text is no number"),
+            (":city + 1", "an expression cannot use the text value of :city"),
             ("1 / 0", "division by zero"),
             ("1 / 0.0", "division by zero"),
             ("5 % 0", "division by zero"),
@@ -485,8 +490,8 @@ mod tests {
             ("random_gaussian(1, 9, 1.9)", "not at least 2"),
             ("random_exponential(1, 9, 0)", "not above 0"),
             ("int(1e300)", "not within the range"),
-            ("sqrt(-1)", "the result NaN is no number"),
-            ("1e300 * 1e300", "the result inf is no number"),
+            ("sqrt(-1)", "the result NaN is not a finite number"),
+            ("1e300 * 1e300", "the result inf is not a finite number"),
         ] {
             let why = value(text).unwrap_err();
             assert!(why.contains(part), "{text}: {why}");

@@ -86,9 +86,14 @@ pub fn join(files: &[MixFile<'_>], defines: &[(String, String)]) -> Result<Strin
 /// A file that cannot be read, has no such column, or has changed since it was pinned.
 pub fn pin_files(text: &str, folder: &Path) -> Result<String, String> {
     let mut pinned = String::with_capacity(text.len());
+    // Below a head, a line that looks like a declaration is part of a statement: it goes to the server as it is.
+    let mut is_head = true;
     for (number, line) in text.split_inclusive('\n').enumerate() {
+        let declared = declaration::read(line);
+        let begins = line.starts_with(FILE) || matches!(declared, Some(Ok(Declaration::Transaction { .. })));
+        is_head = begins || (is_head && may_be_head(line));
         let Some(Ok(Declaration::Csv { name, path, column, as_text, zipf, pinned: before })) =
-            declaration::read(line)
+            declared.filter(|_| is_head)
         else {
             pinned.push_str(line);
             continue;
@@ -110,6 +115,11 @@ pub fn pin_files(text: &str, folder: &Path) -> Result<String, String> {
         );
     }
     Ok(pinned)
+}
+
+/// Whether a head goes on in this line.
+fn may_be_head(line: &str) -> bool {
+    line.trim().is_empty() || line.trim_start().starts_with("--")
 }
 
 /// Reads a text.
@@ -139,8 +149,7 @@ pub(super) fn parse(text: &str, quoting: Quoting, outlive_rollback: &str) -> Res
     let Reader { mix, defines, has_pgbench } = reader;
     match defines.first() {
         Some(define) if !has_pgbench => Err(format!(
-            "no script of pgbench is there for the variable :{}: a parameter has its values in the head, such as -- \
-             :{0} 1..1000",
+            "no pgbench script uses --define {}: a parameter has its values in the head, such as -- :{0} 1..1000",
             define.name
         )),
         _ => Ok(mix),
@@ -161,9 +170,10 @@ fn files(text: &str) -> Result<Vec<FileText<'_>>, String> {
     let (mut begin, mut at) = (0, 0);
     for (number, line) in text.split_inclusive('\n').enumerate() {
         if let Some(named) = line.strip_prefix(FILE) {
-            let (name, weight) = declaration::named(named)
-                .filter(|(name, _)| !name.is_empty())
-                .ok_or_else(|| format!("line {}: a file has no name, or not a weight", number + 1))?;
+            let (name, weight) =
+                declaration::named(named).filter(|(name, _)| !name.is_empty()).ok_or_else(|| {
+                    format!("line {}: write -- :file NAME, or -- :file NAME weight 1", number + 1)
+                })?;
             if let Some(last) = files.last_mut() {
                 last.text = &text[begin..at];
             }
@@ -275,7 +285,7 @@ impl Reader {
         for line in part.text[first.at..last.at + last.text.len()].split_inclusive('\n') {
             let begin = at;
             at += line.len();
-            if !line.trim().is_empty() && !line.trim_start().starts_with("--") {
+            if !may_be_head(line) {
                 break;
             }
             match declaration::read(line) {
@@ -358,7 +368,7 @@ impl Reader {
 struct Head {
     parameters: Vec<Parameter>,
     think: Option<Think>,
-    /// The first line that looks like a declaration and is none; a comment in a script of pgbench.
+    /// The first line that looks like a declaration and is not one; a comment in a script of pgbench.
     fault: Option<String>,
 }
 
@@ -367,8 +377,7 @@ fn sections<'a, 'b>(part: &Part<'a>, tokens: &'b [Token<'a>]) -> Result<Vec<Sect
     let mut sections = vec![Section { name: None, weight: None, tokens }];
     let mut from = 0;
     for (at, token) in tokens.iter().enumerate() {
-        let begins_line = part.text[..token.at].rsplit('\n').next().is_none_or(|line| line.trim().is_empty());
-        if token.kind != Kind::Space || !begins_line || !token.text.starts_with("--") {
+        if token.kind != Kind::Space || !token.text.starts_with("--") || !part.begins_line(token.at) {
             continue;
         }
         match declaration::read(token.text) {

@@ -37,9 +37,7 @@ pub(super) struct Body {
 
 /// Whether a line of these tokens begins with a command.
 pub(super) fn is_script(part: &Part<'_>, tokens: &[Token<'_>]) -> bool {
-    let begins_line =
-        |at: usize| part.text[..at].rsplit('\n').next().is_none_or(|line| line.trim().is_empty());
-    tokens.iter().any(|token| is_command(token) && begins_line(token.at))
+    tokens.iter().any(|token| is_command(token) && part.begins_line(token.at))
 }
 
 fn is_command(token: &Token<'_>) -> bool {

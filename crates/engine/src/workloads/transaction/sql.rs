@@ -51,6 +51,11 @@ impl<'a> Part<'a> {
         format!("{}: {why}", self.place(at))
     }
 
+    /// Whether only white space stands before a byte in its line.
+    pub(super) fn begins_line(&self, at: usize) -> bool {
+        self.text[..at].rsplit('\n').next().is_none_or(|line| line.trim().is_empty())
+    }
+
     /// Its tokens.
     ///
     /// # Errors
@@ -118,7 +123,7 @@ pub(super) fn words(tokens: &[Token<'_>]) -> Vec<String> {
     words.map(|token| token.text.to_uppercase()).collect()
 }
 
-/// The text without white space and comment lines at its ends; `None` if nothing else is there.
+/// The tokens without white space and `--` comments at both ends; empty if there are only these and other comments.
 pub(super) fn trimmed<'a, 'b>(tokens: &'a [Token<'b>]) -> &'a [Token<'b>] {
     if tokens.iter().all(|token| matches!(token.kind, Kind::Space | Kind::Comment)) {
         return &[];

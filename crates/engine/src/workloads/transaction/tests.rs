@@ -227,7 +227,10 @@ fn what_is_no_mix_is_refused_with_its_place() {
             "line 2: the head has no",
         ),
         ("-- :think 1 ms\n-- :think 2 ms\nSELECT 1", "line 2: a second think time"),
-        ("-- :define scale 1\nSELECT 1", "no script of pgbench is there for the variable :scale"),
+        (
+            "-- :define scale 1\nSELECT 1",
+            "no pgbench script uses --define scale: a parameter has its values in the head, such as -- :scale 1..1000",
+        ),
         ("-- :p1 FILL IN (integer)\nSELECT :p1", "line 1: the values of :p1 (integer) are not filled in yet"),
         (
             "-- :c from DELETE FROM t RETURNING 1\nSELECT :c",
@@ -239,7 +242,7 @@ fn what_is_no_mix_is_refused_with_its_place() {
         ("-- :file a.sql\n-- :file b.sql\nSELECT 1", "a.sql line 1: it has no statement"),
         ("SELECT 1;\n-- :file a.sql\nSELECT 1", "line 1: statements stand before"),
         ("-- :file a.sql\nSELECT 'x\n-- :file b.sql\nSELECT 'y'", "a.sql line 1: a quoted text"),
-        ("-- :file a.sql weight 0\nSELECT 1", "line 1: a file has no name, or not a weight"),
+        ("-- :file a.sql weight 0\nSELECT 1", "line 1: write -- :file NAME, or -- :file NAME weight 1"),
     ] {
         let message = read(sql, POSTGRES).unwrap_err();
         assert!(message.contains(part), "{sql}: {message}");
@@ -315,6 +318,28 @@ fn values_come_from_queries_and_files() {
     assert!(
         pin_files("-- :c in none.csv column 1", folder.path()).unwrap_err().contains("none.csv cannot be")
     );
+}
+
+#[test]
+fn only_lines_of_a_head_are_pinned() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("c.csv"), "1\n2\n").unwrap();
+    let line = "-- :c in c.csv column 1\n";
+    let missing = "  -- :c in none.csv column 1\n";
+    // In a comment and in a string of a statement.
+    for body in [format!("SELECT 1\n{missing}FROM t;\n"), format!("SELECT '\n{line}';\n")] {
+        assert_eq!(pin_files(&body, folder.path()).unwrap(), body);
+        for head in ["-- :think 1 ms\n\n", "-- :transaction a weight 2\n", "-- :file a.sql\n"] {
+            let text = format!("{body}{head}{line}{body}");
+            let pinned = pin_files(&text, folder.path()).unwrap();
+            let count = pinned.matches("(2 values, sha256 ").count();
+            // A head begins a text, a file or a transaction.
+            assert_eq!(count, usize::from(!head.contains("think")), "{pinned}");
+            assert!(pinned.starts_with(&body) && pinned.ends_with(&body), "{pinned}");
+        }
+    }
+    let head = format!("-- a comment\n\n{line}-- :think 1 ms\n  {line}SELECT :c");
+    assert_eq!(pin_files(&head, folder.path()).unwrap().matches("sha256").count(), 2);
 }
 
 /// The built-in scripts, as the documentation of pgbench has them.

@@ -34,6 +34,8 @@ pub fn observed(args: &CompareArgs) -> Result<(), AppError> {
     let mut sums = Sums::default();
     let add = |at, count: &_| sums.add(&plan, at, count);
     store.counts(intervals.len(), statements.len(), add).map_err(AppError::input)?;
+    // Its writer waits for readers, and what is printed may stay in a pager.
+    drop(store);
     let found = compare(&plan, &sums, &statements, &intervals, &calls);
     let document = document(&found, &source, env!("CARGO_PKG_VERSION"));
     let document = screen::with_screen(document, trust(&found), Prose::command(screen::again("--html FILE")));

@@ -95,10 +95,15 @@ impl Destination {
         }
     }
 
-    /// Shows a remark.
+    /// Shows a remark; on a screen at the next interval, below the others.
     pub fn remark(&mut self, line: &str) {
         match self {
-            Self::Screen(_, notes) => notes.push(marked(line).into_owned()),
+            Self::Screen(_, notes) => {
+                let line = marked(line).into_owned();
+                // The same may come back for months.
+                notes.retain(|note| *note != line);
+                notes.push(line);
+            }
             _ => output::tell(line),
         }
     }

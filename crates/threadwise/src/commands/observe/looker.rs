@@ -7,7 +7,6 @@ use crate::engines;
 use crate::error::AppError;
 use rustix::time::{ClockId, clock_gettime};
 use std::path::{Path, PathBuf};
-use std::time::{SystemTime, UNIX_EPOCH};
 use threadwise_engine::statements::SourceFacts;
 use threadwise_engine::{Engine, EngineError, StatementSource};
 use threadwise_machine::given;
@@ -107,10 +106,11 @@ impl Looker {
             version: Some(self.facts.version.clone()),
             ..host.map(LocalHost::states).unwrap_or_default()
         };
+        let [unix_ns, monotonic_ns, boottime_ns] = moment();
         let look = Look {
-            unix_ms: unix_ms(),
-            monotonic_ns: nanoseconds(ClockId::Monotonic),
-            boottime_ns: nanoseconds(ClockId::Boottime),
+            unix_ms: i64::try_from(unix_ns / 1_000_000).unwrap_or(i64::MAX),
+            monotonic_ns,
+            boottime_ns,
             unanswered: std::mem::take(&mut self.unanswered),
             states,
             snapshot,
@@ -167,10 +167,21 @@ fn no_statistics(engine: &str) -> AppError {
     ))
 }
 
-/// Milliseconds since 1970 by this machine's clock.
-fn unix_ms() -> i64 {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    i64::try_from(now.as_millis()).unwrap_or(i64::MAX)
+/// Nanoseconds of the clocks REALTIME, MONOTONIC and BOOTTIME at one moment. They are read again if another process had
+/// the CPU in between: that would look as if a clock had been set.
+fn moment() -> [u64; 3] {
+    const CLOSE_NS: u64 = 10_000_000;
+    const MOST_READS: u32 = 100;
+    let mut reads = 0;
+    loop {
+        let before_ns = nanoseconds(ClockId::Boottime);
+        let [unix_ns, monotonic_ns] = [ClockId::Realtime, ClockId::Monotonic].map(nanoseconds);
+        let boottime_ns = nanoseconds(ClockId::Boottime);
+        reads += 1;
+        if boottime_ns.saturating_sub(before_ns) < CLOSE_NS || reads == MOST_READS {
+            return [unix_ns, monotonic_ns, boottime_ns];
+        }
+    }
 }
 
 fn nanoseconds(clock: ClockId) -> u64 {

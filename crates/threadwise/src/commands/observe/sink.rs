@@ -8,7 +8,7 @@ use crate::output;
 use std::collections::HashMap;
 use threadwise_headroom::{SmtYield, exposition as capacity};
 use threadwise_observed::exposition::{self, Totals};
-use threadwise_observed::{Interval, StatementText};
+use threadwise_observed::{Gap, Interval, StatementText};
 use threadwise_report::json;
 
 /// Where intervals go, with their sums.
@@ -73,10 +73,10 @@ impl Sink {
         }
     }
 
-    /// Notes that the server did not answer a look: shows the line, if there is a new one, and metrics say it.
+    /// Notes that the server did not answer a look: shows the line, if there is a new one, and a screen and metrics say it.
     ///
     /// # Errors
-    /// The metrics cannot be written.
+    /// It cannot be written.
     pub fn miss(
         &mut self,
         line: Option<&str>,
@@ -84,6 +84,10 @@ impl Sink {
     ) -> Result<(), AppError> {
         line.iter().for_each(|line| self.destination.remark(line));
         self.totals.miss();
+        if let Destination::Screen(terminal, notes) = &mut self.destination {
+            let missed = Interval { gap: Some(Gap::Unreachable), ..Interval::default() };
+            return terminal.show(&view::frame("threadwise observe", &missed, names, notes, terminal.size()));
+        }
         self.destination.metrics(exposition::exposition(&self.totals, names))
     }
 

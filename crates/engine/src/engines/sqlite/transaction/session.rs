@@ -132,9 +132,11 @@ pub(super) fn read_lists(connection: &Connection, transaction: &Transaction) -> 
                 ValueRef::Null => None,
                 ValueRef::Integer(number) => Some(BindValue::Whole(number)),
                 ValueRef::Real(number) => Some(BindValue::Real(number)),
-                ValueRef::Text(text) | ValueRef::Blob(text) => {
-                    Some(BindValue::Text(String::from_utf8_lossy(text).into()))
+                ValueRef::Text(text) => {
+                    std::str::from_utf8(text).ok().map(|text| BindValue::Text(text.into()))
                 }
+                // As text it would be another value, which no row has.
+                ValueRef::Blob(_) => None,
             };
             Ok(values.add(value))
         })?;

@@ -162,6 +162,11 @@ fn a_mix_of_transactions_is_counted_by_their_names() {
     assert!(none.contains("line 1: it has no values"), "{none}");
     let null = why("-- :n from SELECT NULL FROM c\nSELECT :n");
     assert!(null.contains("execute line 1") && null.contains("is NULL"), "{null}");
+    // As text they would be other values, which no row has.
+    for binary in ["x'ff00ff'", "x'41'", "CAST(x'ff' AS TEXT)"] {
+        let why = why(&format!("-- :n from SELECT {binary} FROM c\nSELECT :n"));
+        assert!(why.contains("execute line 1") && why.contains("neither a whole number nor text"), "{why}");
+    }
     let table = why("-- :n from SELECT n FROM nowhere\nSELECT :n");
     assert!(table.contains("execute line 1") && table.contains("no such table"), "{table}");
     let zero = why("\\set x 1 / (1 - 1)\nSELECT :x");
