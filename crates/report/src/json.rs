@@ -231,6 +231,27 @@ pub fn changed(change: &Change<'_>) -> String {
     }))
 }
 
+/// The side of after in Bencher Metric Format (<https://bencher.dev/docs/reference/bencher-metric-format/>), by treatment:
+/// the metric, and its ratio to the side of before with the interval that decides.
+pub fn bencher(change: &Change<'_>) -> String {
+    let measure = |value: f64, low: f64, high: f64| {
+        // JSON has no infinity: an end that is not known is left out.
+        let ends = [("value", value), ("lower_value", low), ("upper_value", high)];
+        let ends = ends.into_iter().filter(|(_, end)| end.is_finite());
+        ends.map(|(name, end)| (name.to_owned(), json!(end))).collect::<Map<String, Value>>()
+    };
+    let treatment = |one: &Changed<'_>| {
+        let (after, ratio) = (&one.after, one.ratio.decisive());
+        let measures = json!({
+            change.quantity.metric.as_str(): measure(after.mean, after.low, after.high),
+            "ratio_to_before": measure(ratio.value, ratio.low, ratio.high),
+        });
+        (one.name.to_owned(), measures)
+    };
+    // Its readers know no field beside the treatments.
+    text(format!("{:#}", Value::Object(change.treatments.iter().map(treatment).collect())))
+}
+
 /// A card as one line of JSON.
 pub fn card_line(facts: &Facts<'_>) -> String {
     text(json!(card::card(facts)).to_string())

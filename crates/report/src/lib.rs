@@ -5,6 +5,7 @@
 //! each renderer escapes for its own medium: control and direction characters for the terminal ([`text::plain`]),
 //! markup for HTML (`html`), formulas for spreadsheets ([`csv`]).
 
+pub mod ci;
 pub mod csv;
 pub mod drawing;
 pub mod estimates;

@@ -2,14 +2,14 @@
 
 use crate::Document;
 use crate::terminal::{self, Style};
+use crate::text::plain;
 use threadwise_document::screen::{TrustLevel, WIDTH};
 use threadwise_document::{Class, Prose, Span};
 
-/// The answer as Markdown: a heading, the answer, how far to trust it, the table, what to set.
-pub fn markdown(document: &Document) -> String {
+/// A heading, the answer, and how far to trust it.
+pub(crate) fn head(document: &Document) -> String {
     let screen = &document.screen;
-    let plain = |text: &str| crate::text::plain(text, true);
-    let mut text = format!("### {}\n\n{}\n", plain(&screen.subject), sentences(&screen.answer));
+    let mut text = format!("### {}\n\n{}\n", plain(&screen.subject, true), sentences(&screen.answer));
     if screen.trust.level != TrustLevel::None {
         text.push_str(&format!(
             "\n**Trust: {}.** {}\n",
@@ -17,6 +17,13 @@ pub fn markdown(document: &Document) -> String {
             sentences(&screen.trust.reasons)
         ));
     }
+    text
+}
+
+/// The answer as Markdown: its head, the table, what to set.
+pub fn markdown(document: &Document) -> String {
+    let screen = &document.screen;
+    let mut text = head(document);
     let rows = terminal::table(screen, Style { color: false, unicode: true, width: WIDTH });
     if !rows.is_empty() {
         text.push_str(&format!("\n```\n{}\n```\n", rows.join("\n").replace("```", "'''")));
@@ -27,14 +34,14 @@ pub fn markdown(document: &Document) -> String {
     if !screen.why.is_empty() {
         text.push_str(&format!("\n**Why:** {}\n", sentences(&screen.why)));
     }
-    text.push_str(&format!("\n{}\n", plain(&document.footer)));
+    text.push_str(&format!("\n{}\n", plain(&document.footer, true)));
     text
 }
 
 /// Sentences joined with spaces, commands between backticks, Markdown's own characters escaped.
 fn sentences(all: &[Prose]) -> String {
     let span = |span: &Span| {
-        let text = crate::text::plain(&span.text, true);
+        let text = plain(&span.text, true);
         match span.class {
             Class::Command => format!("`{}`", text.replace('`', "'")),
             _ => text

@@ -86,7 +86,10 @@ fn trusted(text: &str) -> Value {
 }
 
 /// A template with its values, escaped for markup.
-fn filled(template: &str, context: Value) -> Result<String, ReportError> {
+///
+/// # Errors
+/// [`ReportError::Template`], a fault of the program.
+pub(crate) fn filled(template: &str, context: Value) -> Result<String, ReportError> {
     let mut environment = Environment::new();
     environment.set_auto_escape_callback(|_| AutoEscape::Html);
     environment.set_formatter(format_value);

@@ -6,6 +6,7 @@ mod change;
 mod observed;
 
 pub use args::CompareArgs;
+use args::FormatArg;
 
 use super::{published, screen};
 use crate::error::AppError;
@@ -15,7 +16,7 @@ use std::path::{Path, PathBuf};
 use threadwise_analysis::published::{beside_any, beside_document, trust};
 use threadwise_analysis::{Facts, compare, of_studies};
 use threadwise_document::Prose;
-use threadwise_report::{html, json};
+use threadwise_report::{Document, html, json, markdown};
 
 /// Prefix of the name of a published study; for a file of such a name, write `./published:…`.
 const PUBLISHED: &str = "published:";
@@ -28,6 +29,13 @@ pub fn compare(args: &CompareArgs) -> Result<(), AppError> {
     }
     if !args.before.is_empty() {
         return change::change(args);
+    }
+    if let Some(FormatArg::Github | FormatArg::Junit | FormatArg::Bencher) = args.format {
+        return Err(AppError::Input(
+            "--format github, junit and bencher are of studies before and after: threadwise compare --before A1 A2 A3 \
+             --after B1 B2 B3 --format FORMAT"
+                .to_owned(),
+        ));
     }
     if args.by.is_some() || args.since.is_some() {
         return observed::observed(args);
@@ -59,6 +67,23 @@ pub fn compare(args: &CompareArgs) -> Result<(), AppError> {
     }
 }
 
+/// Prints a document in the form that was asked for, and writes its page.
+fn show(args: &CompareArgs, document: &Document, json: impl FnOnce() -> String) -> Result<(), AppError> {
+    let text = match args.format {
+        Some(_) => markdown::markdown(document),
+        None if args.json => format!("{}\n", json()),
+        None => screen::shown(document, args.all),
+    };
+    deliver(args, document, &text)
+}
+
+/// Prints a text, and writes the page of its document.
+fn deliver(args: &CompareArgs, document: &Document, text: &str) -> Result<(), AppError> {
+    let path = args.html.as_deref();
+    output::deliver(output::print(text), path, false, || html::render(document).map_err(AppError::failed))?;
+    output::name_page(path.filter(|_| !args.json && args.format.is_none()))
+}
+
 /// One line of JSON per study.
 fn cards(args: &CompareArgs) -> Result<(), AppError> {
     if args.files.is_empty() {
@@ -79,13 +104,7 @@ fn side_by_side(args: &CompareArgs) -> Result<(), AppError> {
     let trust = of_studies(&studies, &document);
     let next = Prose::command("threadwise compare --before A1 A2 A3 --after B1 B2 B3");
     let document = screen::with_screen(document, trust, next);
-    let text = match args.json {
-        true => format!("{}\n", json::compare(&studies)),
-        false => screen::shown(&document, args.all),
-    };
-    let path = args.html.as_deref();
-    output::deliver(output::print(&text), path, false, || html::render(&document).map_err(AppError::failed))?;
-    output::name_page(path.filter(|_| !args.json))
+    show(args, &document, || json::compare(&studies))
 }
 
 /// Published ratios beside those of a result file.
@@ -116,11 +135,5 @@ fn beside(args: &CompareArgs, name: &str, file: &Path) -> Result<(), AppError> {
     let document = beside_document(&facts, &theirs, env!("CARGO_PKG_VERSION"));
     let next = Prose::command(format!("threadwise published {}", theirs.name));
     let document = screen::with_screen(document, trust(), next);
-    let text = match args.json {
-        true => format!("{}\n", json::published_beside(&facts, &theirs)),
-        false => screen::shown(&document, args.all),
-    };
-    let path = args.html.as_deref();
-    output::deliver(output::print(&text), path, false, || html::render(&document).map_err(AppError::failed))?;
-    output::name_page(path.filter(|_| !args.json))
+    show(args, &document, || json::published_beside(&facts, &theirs))
 }

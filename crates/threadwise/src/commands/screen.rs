@@ -33,9 +33,9 @@ fn again_of(words: impl Iterator<Item = OsString>, option: &str) -> String {
     while let Some(word) = words.next() {
         match word.to_str() {
             // An existing page is not overwritten.
-            Some("--html") => drop(words.next()),
+            Some("--html" | "--format") => drop(words.next()),
             Some("--all" | "--json") => {}
-            Some(word) if word.starts_with("--html=") => {}
+            Some(word) if word.starts_with("--html=") || word.starts_with("--format=") => {}
             _ => kept.push(output::shell_word(Path::new(&word))),
         }
     }

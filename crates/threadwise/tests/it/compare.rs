@@ -98,9 +98,50 @@ fn a_regression_of_three_studies_a_side_ends_with_4() {
         line.contains("--fail-on-regression cannot tell: there are 2 studies before")
             && !lab.files().contains(&"d.html".to_owned())
     );
+    forms_of_services_say_the_same(&lab);
     // CPU time of a row has another direction.
     let said = sides(&lab, &["--metric", "cpu_ns_per_row", "--json"]);
     assert_eq!(json(&said.stdout)["change"]["quantity"]["direction"], "lower-is-better");
+}
+
+fn forms_of_services_say_the_same(lab: &Lab) {
+    let shown = |form: &str| sides_in(lab, form, &[]).stdout;
+    let github = shown("github");
+    assert_eq!(github.matches("::error title=threadwise%3A regression::").count(), 2, "{github}");
+    assert!(
+        github.contains("::notice title=threadwise::It got worse: 2 of 2 treatments by 3%25 or more"),
+        "{github}"
+    );
+    let junit = shown("junit");
+    for part in
+        ["tests=\"2\" failures=\"2\"", "<failure type=\"regression\" message=\"regression: 2c1t: 0.50x ["]
+    {
+        assert!(junit.contains(part), "{part}\n{junit}");
+    }
+    let value = json(&shown("bencher"));
+    let alone = &value["alone"];
+    let measure = |name: &str, end: &str| alone[name][end].as_f64().unwrap();
+    assert!((measure("ratio_to_before", "value") - 0.5).abs() < 0.02, "{value}");
+    for name in ["ratio_to_before", "rows_per_s"] {
+        let ends = ["lower_value", "value", "upper_value"].map(|end| measure(name, end));
+        assert!(ends[0] < ends[1] && ends[1] < ends[2], "{value}");
+    }
+    assert_eq!(value.as_object().unwrap().len(), 2, "{value}");
+    let comment = shown("markdown");
+    assert!(comment.starts_with("<!-- threadwise compare -->\n### SIMULATED: "), "{comment}");
+    assert!(comment.contains("| 2c1t | 0.50x [") && comment.contains("] | regression |\n"), "{comment}");
+    // An exit code does not depend on the form.
+    let said = sides_in(lab, "junit", &["--fail-on-regression"]);
+    assert_eq!((said.code, said.stdout), (Some(4), junit));
+    let markdown = lab.ok(&["compare", "a0", "b0", "--format", "markdown"]).stdout;
+    assert!(markdown.starts_with("### SIMULATED: ") && markdown.contains("**Trust: LOW.**"), "{markdown}");
+    let line = refused(lab, &["compare", "a0", "b0", "--format", "junit"]);
+    assert!(line.contains("are of studies before and after"), "{line}");
+}
+
+fn sides_in(lab: &Lab, form: &str, more: &[&str]) -> Said {
+    let sides: Vec<&str> = SIDES.into_iter().filter(|word| *word != "--all").collect();
+    lab.run(&[&sides[..], &["--format", form], more].concat())
 }
 
 #[test]
@@ -131,6 +172,15 @@ fn what_is_neither_shown_nor_excluded_ends_with_5() {
     let value = json(&sides(&lab, &["--json"]).stdout);
     assert!(!value["change"]["undecided"].as_array().unwrap().is_empty(), "{value}");
     assert!(value["change"]["treatments"][0]["smallest_shown"].as_f64() > Some(1.03), "{value}");
+    // What an exit code of 5 fails is a failure in JUnit XML, too.
+    let elements = |more: &[&str]| {
+        let xml = sides_in(&lab, "junit", more).stdout;
+        ["<failure type=\"undecided\"", "<skipped "].map(|element| xml.contains(element))
+    };
+    assert_eq!(elements(&["--fail-on-regression"]), [true, false]);
+    assert_eq!(elements(&["--fail-on-regression", "--undecided", "pass"]), [false, true]);
+    assert_eq!(elements(&[]), [false, true]);
+    assert!(sides_in(&lab, "github", &[]).stdout.contains("::warning title=threadwise%3A undecided::"));
     for (more, code) in [
         (&["--fail-on-regression", "--undecided=pass"][..], 0),
         (&["--fail-on-regression", "--undecided", "fail"], 5),

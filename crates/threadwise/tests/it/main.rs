@@ -25,6 +25,7 @@ mod given;
 mod harness;
 mod headroom;
 mod hostile;
+mod integrations;
 mod lab_engines;
 mod lab_fleets;
 mod lab_kills;

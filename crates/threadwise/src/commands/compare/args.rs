@@ -27,6 +27,7 @@ Examples:
   threadwise compare old.threadwise new.threadwise --html side-by-side.html
   threadwise compare --before a1 a2 a3 --after b1 b2 b3      did it change?
   threadwise compare --before a1 a2 a3 --after b1 b2 b3 --fail-on-regression     for CI
+  threadwise compare --before a1 a2 a3 --after b1 b2 b3 --format markdown     a comment's text
   threadwise compare --before a1 a2 a3 --after b1 b2 b3 --pairs    a1 with b1, and so on
   threadwise compare --card *.threadwise                     a line a study, for sharing
   threadwise compare published:cached-reads FILE     published ratios beside those of a file
@@ -127,6 +128,25 @@ pub struct CompareArgs {
     /// Print JSON (docs/JSON.md)
     #[arg(long, help_heading = "Output")]
     pub json: bool,
+    /// Print a form for continuous integration
+    ///
+    /// Markdown is there for all that is compared, the others with --before and --after
+    /// (docs/how-to/continuous-integration.md).
+    #[arg(long, value_enum, conflicts_with_all = ["json", "all", "card"], help_heading = "Output")]
+    pub format: Option<FormatArg>,
+}
+
+/// Values of `--format`.
+#[derive(Debug, Clone, Copy, ValueEnum, PartialEq, Eq)]
+pub enum FormatArg {
+    /// Text of a comment, or of a job's summary
+    Markdown,
+    /// Annotations of a GitHub workflow
+    Github,
+    /// JUnit XML: a case for each treatment
+    Junit,
+    /// Bencher Metric Format: the figures after the change
+    Bencher,
 }
 
 /// Values of `--by`.

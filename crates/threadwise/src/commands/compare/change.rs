@@ -1,17 +1,16 @@
 //! `threadwise compare --before … --after …`: did it change?
 
-use super::CompareArgs;
-use super::args::UndecidedArg;
+use super::args::{FormatArg, UndecidedArg};
+use super::{CompareArgs, deliver};
 use crate::commands::screen;
 use crate::error::AppError;
 use crate::opened::Opened;
-use crate::output;
 use std::path::PathBuf;
 use threadwise_analysis::compare::change::{self, Change, Changed, Sides};
 use threadwise_analysis::{Direction, Facts, of_cautions};
 use threadwise_document::Prose;
 use threadwise_document::numbers::{counted, ratio, set_percent};
-use threadwise_report::{html, json};
+use threadwise_report::{ci, json};
 
 /// Prints the answer, writes the page, and fails on a regression, or on an undecided one, if requested.
 pub fn change(args: &CompareArgs) -> Result<(), AppError> {
@@ -26,15 +25,16 @@ pub fn change(args: &CompareArgs) -> Result<(), AppError> {
     let document = change::document(&change, env!("CARGO_PKG_VERSION"));
     let trust = of_cautions(&document, change.can_tell());
     let document = screen::with_screen(document, trust, Prose::command(screen::again("--html FILE")));
-    let text = match args.json {
-        true => format!("{}\n", json::changed(&change)),
-        false => screen::shown(&document, args.all),
+    let passes_undecided = args.undecided == UndecidedArg::Pass || !args.fail_on_regression;
+    let text = match args.format {
+        Some(FormatArg::Markdown) => ci::comment(&change, &document),
+        Some(FormatArg::Github) => ci::github(&change),
+        Some(FormatArg::Junit) => ci::junit(&change, passes_undecided).map_err(AppError::failed)?,
+        Some(FormatArg::Bencher) => format!("{}\n", json::bencher(&change)),
+        None if args.json => format!("{}\n", json::changed(&change)),
+        None => screen::shown(&document, args.all),
     };
-    let path = args.html.as_deref();
-    let printed = output::deliver(output::print(&text), path, false, || {
-        html::render(&document).map_err(AppError::failed)
-    })
-    .and_then(|()| output::name_page(path.filter(|_| !args.json)));
+    let printed = deliver(args, &document, &text);
     match (printed, args.fail_on_regression) {
         // A closed output must not hide a regression.
         (Ok(()) | Err(AppError::ClosedPipe), true) => {

@@ -1,15 +1,14 @@
 //! `threadwise compare FILE --by STATE`, `--since TIME`: statements in production.
 
-use super::CompareArgs;
 use super::args::ByArg;
+use super::{CompareArgs, show};
 use crate::commands::screen;
 use crate::error::AppError;
-use crate::output;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use threadwise_analysis::observed::{By, Question, Sums, compare, document, plan, trust};
 use threadwise_document::Prose;
 use threadwise_observed::Interval;
-use threadwise_report::{html, json};
+use threadwise_report::json;
 use threadwise_store::ObservedStore;
 
 /// Level of the intervals is 1 less this.
@@ -39,13 +38,7 @@ pub fn observed(args: &CompareArgs) -> Result<(), AppError> {
     let found = compare(&plan, &sums, &statements, &intervals, &calls);
     let document = document(&found, &source, env!("CARGO_PKG_VERSION"));
     let document = screen::with_screen(document, trust(&found), Prose::command(screen::again("--html FILE")));
-    let text = match args.json {
-        true => format!("{}\n", json::observed_comparison(&found)),
-        false => screen::shown(&document, args.all),
-    };
-    let path = args.html.as_deref();
-    output::deliver(output::print(&text), path, false, || html::render(&document).map_err(AppError::failed))?;
-    output::name_page(path.filter(|_| !args.json))
+    show(args, &document, || json::observed_comparison(&found))
 }
 
 /// Calls of the whole server in each interval.

@@ -1,0 +1,81 @@
+//! The steps of integrations/, as their services run them: the text of the script with its variables.
+
+use crate::harness::{Lab, Said, program, said};
+use std::path::Path;
+use std::process::Command;
+
+fn repository() -> &'static Path {
+    Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
+}
+
+/// The script of a file of YAML: the block after a line that ends with `|`, without its indent.
+fn script(file: &str) -> String {
+    let text = std::fs::read_to_string(repository().join("integrations").join(file)).unwrap();
+    let (_, block) = text.split_once("|\n").unwrap();
+    let indent = block.len() - block.trim_start().len();
+    let lines =
+        block.lines().take_while(|line| line.is_empty() || line.len() - line.trim_start().len() >= indent);
+    lines.map(|line| line.get(indent..).unwrap_or_default().to_owned() + "\n").collect()
+}
+
+/// Runs a script in its folder with three pairs of the model engine, whose `new` has another rate.
+fn run(lab: &Lab, file: &str, new_rows_per_s: u32, options: &str) -> Said {
+    let bin = lab.path().join("bin");
+    if !bin.exists() {
+        std::fs::create_dir(&bin).unwrap();
+        std::os::unix::fs::symlink(program(), bin.join("threadwise")).unwrap();
+    }
+    let measure = format!(
+        "if [ $VERSION = new ]; then rate={new_rows_per_s}; else rate=1000000; fi; threadwise run --engine simulated \
+         --allow-busy --no-probe --no-html --blocks=4 --placement 2c1t --set data=l2 --engine-option drift_sd=0 \
+         --engine-option noise_sd=0.01 --engine-option base_rows_per_s=$rate --output \"$STUDY\" > studies.log 2>&1"
+    );
+    let mut command = Command::new("sh");
+    command.arg("-c").arg(script(file)).current_dir(lab.path()).env("TMPDIR", lab.tmp());
+    command.env("THREADWISE_STATE_DIR", lab.state());
+    command.env("PATH", format!("{}:{}", bin.display(), std::env::var("PATH").unwrap()));
+    for (name, value) in
+        [("MEASURE", measure.as_str()), ("PAIRS", "3"), ("OPTIONS", options), ("FOLDER", "change of 1")]
+    {
+        command.env(name, value);
+    }
+    for name in ["GITHUB_STEP_SUMMARY", "GITHUB_OUTPUT"] {
+        command.env(name, lab.path().join(name));
+    }
+    said(command.output().unwrap())
+}
+
+#[test]
+fn a_workflow_fails_with_a_regression_and_says_where() {
+    let lab = Lab::new();
+    let said = run(&lab, "github/action.yml", 500_000, "");
+    assert_eq!(said.code, Some(4), "{}{}", said.stdout, said.stderr);
+    assert!(said.stdout.contains("::error title=threadwise%3A regression::2c1t: 0.50x ["), "{}", said.stdout);
+    let text = |name: &str| std::fs::read_to_string(lab.path().join(name)).unwrap();
+    assert_eq!(text("GITHUB_OUTPUT"), "outcome=regression\n");
+    assert!(text("GITHUB_STEP_SUMMARY").starts_with("<!-- threadwise compare -->\n### SIMULATED: "));
+    assert_eq!(text("GITHUB_STEP_SUMMARY"), text("change of 1/comment.md"));
+    assert!(text("change of 1/junit.xml").contains("<failure type=\"regression\""));
+    assert!(said.stderr.contains("threadwise: regression of rows/s in 2 treatments"), "{}", said.stderr);
+    // A folder that is there is not used again.
+    let again = run(&lab, "github/action.yml", 500_000, "");
+    assert!(again.code != Some(0) && again.stderr.contains("change of 1"), "{}", again.stderr);
+}
+
+#[test]
+fn a_job_passes_without_a_regression_and_keeps_its_report() {
+    let lab = Lab::new();
+    let said = run(&lab, "gitlab.yml", 1_000_000, "--undecided pass --metric rows_per_s");
+    assert_eq!(said.code, Some(0), "{}{}", said.stdout, said.stderr);
+    assert!(said.stdout.contains("after / before"), "{}", said.stdout);
+    let junit = std::fs::read_to_string(lab.path().join("change of 1/junit.xml")).unwrap();
+    assert!(junit.contains("tests=\"2\" failures=\"0\""), "{junit}");
+}
+
+#[test]
+fn both_services_measure_alike() {
+    let [github, gitlab] = ["github/action.yml", "gitlab.yml"].map(script);
+    let until = "comment.md\" 2> /dev/null || true\n";
+    let [one, other] = [&github, &gitlab].map(|text| text.split_once(until).unwrap().0);
+    assert_eq!(one, other);
+}
