@@ -4,7 +4,6 @@
 //! cannot be compared; the ratio of an engine to itself can.
 
 pub mod aspects;
-pub mod card;
 pub mod change;
 pub mod rates;
 

@@ -9,6 +9,7 @@ mod analysis;
 pub mod answers;
 mod arms;
 mod by_state;
+pub mod card;
 pub mod changed_with;
 pub mod choices;
 pub mod commands;

@@ -51,7 +51,7 @@ impl Kind for Vcpus {
 }
 
 /// Name of the comparison of all vCPUs with half of them.
-const HALVES: &str = "second half of the vCPUs";
+pub(crate) const HALVES: &str = "second half of the vCPUs";
 
 /// Name of the probability that vCPUs are threads of cores.
 const THREADS: &str = "two_threads_a_core_probability";

@@ -154,6 +154,15 @@ fn fixed(value: f64, decimals: usize) -> String {
     }
 }
 
+/// A number rounded to so many significant digits; 0, and what is not finite, as it is.
+pub fn rounded(value: f64, digits: i32) -> f64 {
+    if value == 0.0 || !value.is_finite() {
+        return value;
+    }
+    let scale = 10_f64.powi(digits - 1 - value.abs().log10().floor() as i32);
+    (value * scale).round() / scale
+}
+
 /// A number with this many significant digits (more for a longer whole number); trailing zeros are kept, so that
 /// columns line up: `12.34`, `1.00e300`, `5.12e-9`.
 pub fn significant(value: f64, digits: usize) -> String {

@@ -5,7 +5,7 @@ use crate::numbers::counted;
 use crate::prose::{Class, Prose, Span};
 use crate::table::Table;
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::fmt;
 use textwrap::{Options, WordSeparator, WordSplitter, WrapAlgorithm};
 
@@ -62,7 +62,7 @@ pub struct Trust {
 }
 
 /// The word.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, JsonSchema, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "UPPERCASE")]
 pub enum TrustLevel {
     /// Ratios and rates hold.

@@ -5,12 +5,14 @@
 //! (serde_json makes it so).
 
 pub(crate) mod by_state;
+mod card;
 pub(crate) mod form;
 pub(crate) mod lines;
 mod machine;
 mod observed;
 pub mod schema;
 
+pub use card::{card_line, card_schema, explained, read_card};
 pub use form::VERSION;
 pub use lines::{items_jsonl, looks_jsonl, neighbours, queries_jsonl, runs_jsonl, slices_jsonl, watched};
 pub use machine::{PlacementHere, probe, topology};
@@ -26,7 +28,7 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use threadwise_analysis::compare::change::{self, Change, Changed};
-use threadwise_analysis::compare::{StudyLine, card, side_by_side};
+use threadwise_analysis::compare::{StudyLine, side_by_side};
 use threadwise_analysis::fleet::{Fleet, Judged};
 use threadwise_analysis::published::{Beside, beside_any, beside_same};
 use threadwise_analysis::scaling_law::SeriesLaw;
@@ -250,11 +252,6 @@ pub fn bencher(change: &Change<'_>) -> String {
     };
     // Its readers know no field beside the treatments.
     text(format!("{:#}", Value::Object(change.treatments.iter().map(treatment).collect())))
-}
-
-/// A card as one line of JSON.
-pub fn card_line(facts: &Facts<'_>) -> String {
-    text(json!(card::card(facts)).to_string())
 }
 
 /// A fleet: the judgement, with the studies that it is based on. It leaves out what identifies machines, a hash of

@@ -1,5 +1,6 @@
 //! The command line. Every option says what it does, its unit and its default.
 
+use crate::commands::card::{CardArgs, GalleryArgs};
 use crate::commands::check::CheckArgs;
 use crate::commands::compare::CompareArgs;
 use crate::commands::engine::EngineArgs;
@@ -54,6 +55,8 @@ Operate:
   fleet        Run a study on many machines (Slurm and others), and judge kinds of machines
   report       Print the answer of a study again, or in another format
   export       Write the raw runs or slices of a study
+  card         Print a study as a kilobyte of JSON for sharing, without names
+  gallery      Check a folder of cards, and make a page of them
   list         List presets, engines, workloads and the placements that this machine supports
 
   completions  Print a shell completion script
@@ -141,8 +144,8 @@ pub enum Command {
     Report(ReportArgs),
     /// Compare studies: side by side, before and after, or with published ones
     ///
-    /// It compares several studies side by side, tests whether something changed between two sides, shows published
-    /// ratios beside those of a study, or prints cards.
+    /// It compares several studies side by side, tests whether something changed between two sides, or shows published
+    /// ratios beside those of a study.
     Compare(CompareArgs),
     /// Run a study on many machines (Slurm and others), and judge kinds of machines
     ///
@@ -188,6 +191,10 @@ pub enum Command {
     List(ListArgs),
     /// Write the raw runs or slices of a study
     Export(ExportArgs),
+    /// Print a study as a kilobyte of JSON for sharing, without names
+    Card(CardArgs),
+    /// Check a folder of cards, and make a page of them
+    Gallery(GalleryArgs),
     /// Print a shell completion script
     Completions(CompletionsArgs),
     /// Print the manual page (roff)

@@ -38,6 +38,8 @@ fn main() -> ExitCode {
         Command::Ab(args) => commands::questions::ab(args),
         Command::Report(args) => commands::report::report(args),
         Command::Compare(args) => commands::compare::compare(args),
+        Command::Card(args) => commands::card::card(args),
+        Command::Gallery(args) => commands::card::gallery(args),
         Command::Fit(args) => commands::fit::fit(args),
         Command::Fleet(args) => commands::fleet::fleet(args),
         Command::Published(args) => commands::published::published(args),

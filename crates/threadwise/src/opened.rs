@@ -27,6 +27,7 @@ pub struct Opened {
     probe: Option<Probe>,
     hardware: Option<Hardware>,
     asked: Asked,
+    instance_type: Option<String>,
 }
 
 impl Opened {
@@ -60,6 +61,7 @@ impl Opened {
             (store.boots().map_err(AppError::input)?, store.block_boots().map_err(AppError::input)?);
         let stored = Boots { boots: &boots, of_blocks: &of_blocks };
         analysis.answers.put("external", external_arms(&study, Some(&topology), &runs, stored, share));
+        let instance_type = boots.last().and_then(|boot| boot.instance_type.clone());
         let hardware = probe.as_ref().map(|probe| hardware::compare(&topology, probe));
         let asked = store.asked().map_err(AppError::input)?;
         let source = path.display().to_string();
@@ -76,12 +78,18 @@ impl Opened {
             probe,
             hardware,
             asked,
+            instance_type,
         })
     }
 
     /// What is wrong with the study as a whole, if anything; also in the verdict's first line.
     pub fn problem(&self) -> Option<String> {
         validity::problem(&self.analysis)
+    }
+
+    /// A cloud's name for the kind of machine of the last boot, if its firmware gives one.
+    pub fn instance_type(&self) -> Option<&str> {
+        self.instance_type.as_deref()
     }
 
     /// Input of its report and exports.

@@ -9,7 +9,7 @@ use crate::screen::rates::named;
 use crate::words::{MAX_LISTED, finding, judged_decisive, limited, list, share};
 use crate::{Estimate, Facts, Finding, FindingKind, Interval};
 use threadwise_document::chart::{ChartWords, Line, LineChart};
-use threadwise_document::numbers::{nanoseconds, set_number, set_percent};
+use threadwise_document::numbers::{nanoseconds, rounded, set_number, set_percent};
 use threadwise_document::{
     Block, Cell, Chart, Class, Column, Fact, Figure, Prose, Says, Section, Shown, Table, prose,
 };
@@ -528,19 +528,13 @@ fn highest(found: &HighestRate) -> Prose {
     };
     match (found.kept, found.broken, found.value) {
         (Some(kept), Some(broken), Some(value)) => {
-            prose!("{} {}", figure(with_three_digits(value)), ends(kept, broken))
+            prose!("{} {}", figure(rounded(value, 3)), ends(kept, broken))
         }
         (Some(kept), Some(broken), None) => prose!("from {} to {}", figure(kept), figure(broken)),
         (Some(kept), None, _) => prose!("at least {}", figure(kept)),
         (None, Some(broken), _) => prose!("below {}", figure(broken)),
         (None, None, _) => "not known".into(),
     }
-}
-
-/// A number above 0 with three significant digits.
-fn with_three_digits(value: f64) -> f64 {
-    let scale = 10_f64.powi(2 - value.log10().floor() as i32);
-    (value * scale).round() / scale
 }
 
 fn per_s(rate: f64) -> Prose {

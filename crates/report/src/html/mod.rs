@@ -7,8 +7,11 @@
 
 mod cores;
 mod data;
+mod gallery;
 mod machine;
 mod view;
+
+pub use gallery::gallery;
 
 use crate::picture::Sessions;
 use crate::{Document, ReportError};

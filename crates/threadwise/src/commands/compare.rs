@@ -1,12 +1,14 @@
-//! `threadwise compare`: several studies side by side, studies before and after, published studies beside a result
-//! file, and cards.
+//! `threadwise compare`: several studies side by side, studies before and after, and published studies beside a result
+//! file.
 
 mod args;
 mod change;
 mod observed;
+mod shown;
 
 pub use args::CompareArgs;
 use args::FormatArg;
+use shown::show;
 
 use super::{published, screen};
 use crate::error::AppError;
@@ -16,7 +18,7 @@ use std::path::{Path, PathBuf};
 use threadwise_analysis::published::{beside_any, beside_document, trust};
 use threadwise_analysis::{Facts, compare, of_studies};
 use threadwise_document::Prose;
-use threadwise_report::{Document, html, json, markdown};
+use threadwise_report::json;
 
 /// Prefix of the name of a published study; for a file of such a name, write `./published:…`.
 const PUBLISHED: &str = "published:";
@@ -24,9 +26,6 @@ const PUBLISHED: &str = "published:";
 /// Prints the table, and writes the page.
 pub fn compare(args: &CompareArgs) -> Result<(), AppError> {
     args.html.as_deref().map_or(Ok(()), output::check_new)?;
-    if args.card {
-        return cards(args);
-    }
     if !args.before.is_empty() {
         return change::change(args);
     }
@@ -65,34 +64,6 @@ pub fn compare(args: &CompareArgs) -> Result<(), AppError> {
                 .to_owned(),
         )),
     }
-}
-
-/// Prints a document in the form that was asked for, and writes its page.
-fn show(args: &CompareArgs, document: &Document, json: impl FnOnce() -> String) -> Result<(), AppError> {
-    let text = match args.format {
-        Some(_) => markdown::markdown(document),
-        None if args.json => format!("{}\n", json()),
-        None => screen::shown(document, args.all),
-    };
-    deliver(args, document, &text)
-}
-
-/// Prints a text, and writes the page of its document.
-fn deliver(args: &CompareArgs, document: &Document, text: &str) -> Result<(), AppError> {
-    let path = args.html.as_deref();
-    output::deliver(output::print(text), path, false, || html::render(document).map_err(AppError::failed))?;
-    output::name_page(path.filter(|_| !args.json && args.format.is_none()))
-}
-
-/// One line of JSON per study.
-fn cards(args: &CompareArgs) -> Result<(), AppError> {
-    if args.files.is_empty() {
-        return Err(AppError::Input("--card needs a result file: threadwise compare --card FILE".to_owned()));
-    }
-    // All are read before anything is printed.
-    let lines: Result<Vec<String>, AppError> =
-        args.files.iter().map(|file| Ok(json::card_line(&Opened::open(file)?.facts()) + "\n")).collect();
-    output::print(&lines?.concat())
 }
 
 fn side_by_side(args: &CompareArgs) -> Result<(), AppError> {

@@ -1,4 +1,4 @@
-//! `compare`: studies side by side, before and after, cards, and what is refused.
+//! `compare`: studies side by side, before and after, and what is refused.
 
 use crate::harness::{Lab, Said};
 use serde_json::Value;
@@ -217,14 +217,6 @@ fn no_change_ends_with_0_also_in_pairs() {
             .iter()
             .any(|one| one["name"] == "begun" && one["part"] == "program")
     );
-    let lines = lab.ok(&["compare", "--card", "a0", "b0"]).stdout;
-    let cards: Vec<Value> = lines.lines().map(json).collect();
-    assert_eq!(cards.len(), 2);
-    assert_eq!(
-        (&cards[0]["card"], &cards[0]["engine"], &cards[0]["simulated"]),
-        (&1.into(), &"simulated".into(), &true.into())
-    );
-    assert!(!lines.contains(&lab.path().display().to_string()));
 }
 
 #[test]
@@ -236,7 +228,6 @@ fn what_cannot_be_compared_is_refused_in_one_line() {
     for (args, part) in [
         (&["compare", "--all", "a0"][..], "needs two result files or more"),
         (&["compare"], "needs two result files or more"),
-        (&["compare", "--card"], "--card needs a result file"),
         (&["compare", "--all", "a0", "b0", "--fail-on-regression"], "needs at least three studies per side"),
         (&["compare", "--all", "--before", "a0", "a1", "--after", "b0", "a0"], "a0 is given twice"),
         (
@@ -248,12 +239,10 @@ fn what_cannot_be_compared_is_refused_in_one_line() {
             "as many studies after as before",
         ),
         (&["compare", "--all", "--before", "a0"], "--after"),
-        (&["compare", "--card", "a0", "--json"], "--json"),
         // What belongs to --before is never passed over.
         (&["compare", "--all", "a0", "b0", "--metric", "speed"], "--metric"),
         (&["compare", "--all", "a0", "b0", "--pairs"], "--pairs"),
-        (&["compare", "--card", "a0", "--metric", "speed"], "--metric"),
-        (&["compare", "--card", "a0", "--pairs"], "--pairs"),
+        (&["compare", "a0", "b0", "--format", "markdown", "--json"], "--json"),
         (
             &["compare", "--all", "--before", "a0", "--after", "b0", "--metric", "speed"],
             "is not compared by speed; it has: rows_per_s",

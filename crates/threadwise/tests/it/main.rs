@@ -7,6 +7,7 @@ mod ab;
 mod arms;
 mod bad_input;
 mod boots;
+mod card;
 mod check;
 mod command;
 mod command_tools;

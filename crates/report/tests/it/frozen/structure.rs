@@ -214,16 +214,15 @@ fn unknown(root: &Value, schema: &Value, value: &Value, path: &str, found: &mut 
 
 #[test]
 fn the_schema_is_that_of_the_types_and_has_every_field() {
-    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/report.schema.json");
     let made = json::schema::report();
-    if std::env::var_os("THREADWISE_WRITE_SCHEMA").is_some() {
-        std::fs::write(&file, &made).unwrap();
+    for (name, schema) in [("report.schema.json", &made), ("card.schema.json", &json::card_schema())] {
+        let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs").join(name);
+        if std::env::var_os("THREADWISE_WRITE_SCHEMA").is_some() {
+            std::fs::write(&file, schema).unwrap();
+        }
+        let kept = std::fs::read_to_string(&file).unwrap_or_default();
+        assert!(*schema == kept, "THREADWISE_WRITE_SCHEMA=1 writes {}", file.display());
     }
-    assert!(
-        made == std::fs::read_to_string(&file).unwrap(),
-        "THREADWISE_WRITE_SCHEMA=1 writes {}",
-        file.display()
-    );
     let schema: Value = serde_json::from_str(&made).unwrap();
     let mut reports = made_up::reports();
     reports.retain(|(_, report)| report.contains("\"estimates\""));

@@ -11,7 +11,6 @@ Examples:
   threadwise compare old.threadwise new.threadwise --html side-by-side.html
   threadwise compare --before a1 a2 a3 --after b1 b2 b3      did it change?
   threadwise compare --before a1 a2 a3 --after b1 b2 b3 --fail-on-regression     for CI
-  threadwise compare --card *.threadwise                     a line a study, for sharing
   threadwise compare published:cached-reads FILE     published ratios beside those of a file
   threadwise compare observed.threadwise --by smt    statements in production, by a state
   threadwise compare observed.threadwise --since yesterday    which of them got slower?
@@ -29,7 +28,6 @@ Examples:
   threadwise compare --before a1 a2 a3 --after b1 b2 b3 --fail-on-regression     for CI
   threadwise compare --before a1 a2 a3 --after b1 b2 b3 --format markdown     a comment's text
   threadwise compare --before a1 a2 a3 --after b1 b2 b3 --pairs    a1 with b1, and so on
-  threadwise compare --card *.threadwise                     a line a study, for sharing
   threadwise compare published:cached-reads FILE     published ratios beside those of a file
   threadwise compare observed.threadwise --by smt    statements in production, by a state
   threadwise compare observed.threadwise --by state --between blue green
@@ -50,14 +48,11 @@ is written.
 A file of `threadwise observe` is compared by a state of its intervals, or before and after a
 moment: the ratio of time a call of each statement, over intervals of like load and hour. The unit
 is the change of state if states took turns (nine episodes or more), otherwise the day. With one
-change only, the answer says that it is confounded (docs/how-to/slower-statements.md).
-
---card prints one line of JSON a study: processor, engine, size of the data, gain from second
-threads. It names no machine, file or person. Nothing is sent anywhere.")]
+change only, the answer says that it is confounded (docs/how-to/slower-statements.md).")]
 pub struct CompareArgs {
     /// Result files, or published:NAME and one result file
     ///
-    /// Two or more result files; with --card, one or more; or published:NAME (`threadwise published`) and one.
+    /// Two or more result files, or published:NAME (`threadwise published`) and one.
     #[arg(value_name = "FILE", conflicts_with_all = ["before", "after"])]
     pub files: Vec<PathBuf>,
     /// Result files from before the change
@@ -71,12 +66,12 @@ pub struct CompareArgs {
     /// Files of both sides are pairs that were run in turns
     ///
     /// The first of before and the first of after are a pair, the second of both are the next, and so on.
-    #[arg(long, requires = "before", conflicts_with_all = ["files", "card"], help_heading = "Before and after")]
+    #[arg(long, requires = "before", conflicts_with_all = ["files"], help_heading = "Before and after")]
     pub pairs: bool,
     /// Metric to compare [default: the rate, or a command's headline]
     ///
     /// Such as latency_ns_p99 or cpu_ns_per_row.
-    #[arg(long, value_name = "NAME", requires = "before", conflicts_with_all = ["files", "card"], help_heading = "Before and after")]
+    #[arg(long, value_name = "NAME", requires = "before", conflicts_with_all = ["files"], help_heading = "Before and after")]
     pub metric: Option<String>,
     /// Exit with 4 if a treatment got worse, and with 5 if it may have
     ///
@@ -100,12 +95,12 @@ pub struct CompareArgs {
     /// Compare statements of one file of `observe` by this state
     ///
     /// The two values that the file has, the second over the first; for smt on over off.
-    #[arg(long, value_enum, value_name = "STATE", conflicts_with_all = ["before", "after", "card", "since"], help_heading = "Statements in production")]
+    #[arg(long, value_enum, value_name = "STATE", conflicts_with_all = ["before", "after", "since"], help_heading = "Statements in production")]
     pub by: Option<ByArg>,
     /// Compare before and after a moment: yesterday, 24h, 2026-11-29T12:00Z
     ///
     /// A time is counted back from the end of the file; yesterday is 24h. Dates are in UTC.
-    #[arg(long, value_name = "TIME", conflicts_with_all = ["before", "after", "card"], help_heading = "Statements in production")]
+    #[arg(long, value_name = "TIME", conflicts_with_all = ["before", "after"], help_heading = "Statements in production")]
     pub since: Option<String>,
     /// The two values to compare if the file has more of them
     #[arg(long, value_names = ["FIRST", "SECOND"], num_args = 2, requires = "by", help_heading = "Statements in production")]
@@ -116,9 +111,6 @@ pub struct CompareArgs {
     /// Number of statements that are compared, those with the most time
     #[arg(long, value_name = "NUMBER", default_value = "100", value_parser = clap::value_parser!(u32).range(1..=100_000), help_heading = "Statements in production")]
     pub top: u32,
-    /// Print one line of JSON a study, for sharing (docs/JSON.md)
-    #[arg(long, conflicts_with_all = ["json", "html", "before", "after", "fail_on_regression"], help_heading = "Output")]
-    pub card: bool,
     /// Write a self-contained HTML page to this file
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub html: Option<PathBuf>,
@@ -132,7 +124,7 @@ pub struct CompareArgs {
     ///
     /// Markdown is there for all that is compared, the others with --before and --after
     /// (docs/how-to/continuous-integration.md).
-    #[arg(long, value_enum, conflicts_with_all = ["json", "all", "card"], help_heading = "Output")]
+    #[arg(long, value_enum, conflicts_with_all = ["json", "all"], help_heading = "Output")]
     pub format: Option<FormatArg>,
 }
 

@@ -1,7 +1,8 @@
 //! `threadwise compare --before … --after …`: did it change?
 
+use super::CompareArgs;
 use super::args::{FormatArg, UndecidedArg};
-use super::{CompareArgs, deliver};
+use super::shown::deliver;
 use crate::commands::screen;
 use crate::error::AppError;
 use crate::opened::Opened;

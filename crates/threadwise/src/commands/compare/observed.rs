@@ -1,7 +1,8 @@
 //! `threadwise compare FILE --by STATE`, `--since TIME`: statements in production.
 
+use super::CompareArgs;
 use super::args::ByArg;
-use super::{CompareArgs, show};
+use super::shown::show;
 use crate::commands::screen;
 use crate::error::AppError;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};

@@ -11,7 +11,7 @@ use crate::output;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
-use threadwise_document::numbers;
+use threadwise_document::numbers::{self, rounded};
 use threadwise_machine::Topology;
 use threadwise_runner::{Reason, guard};
 use threadwise_store::Store;
@@ -56,12 +56,6 @@ pub fn found(args: &RunArgs, topology: &Topology, stop: &Arc<AtomicBool>) -> Res
     let mut found = args.clone();
     found.rates.rate = Some(Rates::PerSecond(rates));
     Ok(found)
-}
-
-/// A number above 0 with so many significant digits.
-fn rounded(value: f64, digits: i32) -> f64 {
-    let scale = 10_f64.powi(digits - 1 - value.log10().floor() as i32);
-    (value * scale).round() / scale
 }
 
 /// Requests a second of the fastest treatment, each session sending its next one when the last is done.
