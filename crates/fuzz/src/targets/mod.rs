@@ -1,5 +1,6 @@
 //! The fuzzing targets: how each makes inputs, and what the program must satisfy with any of them.
 
+mod cards;
 mod cpu_lists;
 mod fleets;
 mod journal;
@@ -25,7 +26,7 @@ const fn kind(name: &'static str, about: &'static str, make: fn() -> Result<Targ
 }
 
 /// All targets.
-pub const TARGETS: [Kind; 18] = [
+pub const TARGETS: [Kind; 19] = [
     kind("result-file", "a result file, up to every form of report", results::make),
     kind("observed-file", "a file of observed statements, up to every form of comparison", observed::make),
     kind("study-definition", "TOML, resolved and planned on several machines", studies::make),
@@ -43,5 +44,6 @@ pub const TARGETS: [Kind; 18] = [
     kind("tool-output", "output of known tools", tool_output::make),
     kind("fleet", "fleet.toml and plan.json, up to an engine's files", fleets::plan),
     kind("fleet-cell", "records, journals and queues of a fleet", fleets::returned),
+    kind("card", "a card of a study, up to the page of a gallery", cards::make),
     kind("plan", "PostgreSQL's EXPLAIN", plans::make),
 ];

@@ -11,6 +11,7 @@ use rusqlite::types::Value;
 use std::fs;
 use std::path::Path;
 use tempfile::TempDir;
+use threadwise_analysis::card::Card;
 use threadwise_analysis::compare::change::{self, Sides};
 use threadwise_analysis::{Facts, compare, document, verdict};
 use threadwise_machine::text::{escaped, is_deceptive};
@@ -291,7 +292,7 @@ fn compared(facts: &Facts<'_>, style: Style) -> Result<(), String> {
     let both = [*facts; 2];
     is_clean("a comparison", &on_terminal(&compare::document(&both, "0.1.0"), style))?;
     is_json("comparison", &forms::compare(&both))?;
-    is_json("card", &forms::card_line(facts))?;
+    is_json("card", &forms::card_line(&Card::of(facts, document(facts).screen.trust.level, None)))?;
     let after = [Facts { source: "after", created_utc: "later", ..*facts }];
     let sides = Sides { before: &both[..1], after: &after, is_paired: false };
     let Ok(change) = change::change(sides, None) else { return Ok(()) };
