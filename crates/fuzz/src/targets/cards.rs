@@ -9,6 +9,8 @@ use threadwise_report::{html, json};
 
 /// A measured one.
 const CARD: &str = include_str!("../../../../gallery/amd-epyc-kvm-2-cpus-sqlite.json");
+/// Fields whose texts its maker chooses.
+const TEXTS: [&str; 6] = ["cpu", "hypervisor", "instance", "engine", "engine_version", "workload"];
 /// A day after that of the card.
 const TODAY: &str = "2027-01-01";
 
@@ -17,9 +19,17 @@ pub fn make() -> Result<Target, String> {
     hold(judge(CARD.as_bytes())?, || "the card of this target is refused".to_owned())?;
     let whole: Value = serde_json::from_str(CARD).map_err(|error| error.to_string())?;
     let input = move |random: &mut Random| {
-        let times = random.times(4);
+        let times = random.times(3);
+        let mut card = whole.clone();
         if random.percent(70) {
-            let mut card = whole.clone();
+            let name = *random.pick(&TEXTS);
+            let mut text = CARD.as_bytes()[..random.below(60)].to_vec();
+            mutate::text(random, &mut text, 1, &[]);
+            let text = String::from_utf8_lossy(&text).replace('"', "");
+            card[name] = text.replace(['{', '}', '\n'], " ").into();
+            return card.to_string().into_bytes();
+        }
+        if random.percent(70) {
             mutate::json(random, &mut card, times, &[]);
             return card.to_string().into_bytes();
         }
