@@ -129,9 +129,9 @@ fn rates_that_cannot_be_are_refused_before_anything_is_made() {
     assert!(lab.files().is_empty() && lab.leftovers().is_empty());
 }
 
-fn vcpus(gains: &[&str]) -> Value {
+fn vcpus(count: &str, gains: &[&str]) -> Value {
     let lab = Lab::new();
-    let mut args = vec!["vcpus", "--vcpus", "4", "--no-html", "--json", "--engine-option", "noise_sd=0.03"];
+    let mut args = vec!["vcpus", "--vcpus", count, "--no-html", "--json", "--engine-option", "noise_sd=0.03"];
     gains.iter().for_each(|gain| args.extend(["--engine-option", gain]));
     let said = lab.simulated("s.threadwise", &args);
     assert_eq!(said.code, Some(0), "{}{}", said.stdout, said.stderr);
@@ -150,12 +150,23 @@ fn answer(report: &Value) -> String {
 
 #[test]
 fn two_threads_a_core_and_four_cores_are_told_apart() {
-    let threads = vcpus(&["ratio.sessions-2=2", "ratio.sessions-3=2.3", "ratio.sessions-4=2.6"]);
+    let threads = vcpus("4", &["ratio.sessions-2=2", "ratio.sessions-3=2.3", "ratio.sessions-4=2.6"]);
     let [value, low, high] = half(&threads);
     assert!((low..=high).contains(&1.3) && (value - 1.3).abs() < 0.05, "{value} [{low}, {high}]");
     assert!(answer(&threads).contains("looks like two threads a core"), "{}", answer(&threads));
-    let cores = vcpus(&["ratio.sessions-2=2", "ratio.sessions-3=2.95", "ratio.sessions-4=3.9"]);
+    let cores = vcpus("4", &["ratio.sessions-2=2", "ratio.sessions-3=2.95", "ratio.sessions-4=3.9"]);
     assert!(answer(&cores).contains("looks like one core for each vCPU"), "{}", answer(&cores));
+}
+
+#[test]
+fn an_odd_number_of_vcpus_has_no_half_and_two_have_one_step() {
+    let three = vcpus("3", &["ratio.sessions-2=2", "ratio.sessions-3=2.3"]);
+    assert!(answer(&three).contains("adds is not known: their number is odd"), "{}", answer(&three));
+    let two = vcpus("2", &["ratio.sessions-2=1.3"]);
+    let all = two["estimates"].as_array().unwrap().iter();
+    let names: Vec<&Value> =
+        all.filter(|one| one["family"] == "vcpus").map(|one| &one["place"]["comparison"]).collect();
+    assert_eq!(names, ["second half of the vCPUs", "from 2 to 3 sessions"]);
 }
 
 #[test]
