@@ -8,7 +8,7 @@ use crate::compare::aspects::threads_a_core;
 use crate::diagnostics::neighbours::{LEFT, OVER_ONE, PREVALENCE};
 use crate::groups::{data_words, levels};
 use crate::vcpus::HALVES;
-use crate::{Estimate, Facts};
+use crate::{Direction, Estimate, Facts};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use threadwise_document::numbers::rounded;
@@ -309,7 +309,10 @@ fn figures(facts: &Facts<'_>) -> Vec<Figure> {
         let ratio = one.ratio.decisive();
         figure(what, data_class(facts.study, group), ratio.value, Some([ratio.low, ratio.high]))
     };
-    let estimates = || analysis.estimates.iter().filter(|one| one.metric == headline);
+    // Of what is better when lower, such as the time of a command, a ratio says something else.
+    let is_rate =
+        |one: &&Estimate| one.metric == headline && one.ratio.direction == Direction::HigherIsBetter;
+    let estimates = || analysis.estimates.iter().filter(is_rate);
     let compared = estimates().filter_map(|one| {
         let (_, what) = COMPARED.iter().find(|(kind, _)| *kind == one.kind)?;
         of_estimate(what, facts.group_of(&one.treatment), one)

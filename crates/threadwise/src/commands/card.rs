@@ -56,6 +56,13 @@ pub struct GalleryArgs {
 pub fn card(args: &CardArgs) -> Result<(), AppError> {
     // All are read before anything is printed.
     let cards: Vec<Card> = args.files.iter().map(|file| of_file(file)).collect::<Result<_, _>>()?;
+    for (card, file) in cards.iter().zip(&args.files).filter(|(card, _)| card.figures.is_empty()) {
+        output::tell(&format!(
+            "threadwise: {} has no figure that a card shows ({}): threadwise run measures some",
+            file.display(),
+            card.workload
+        ));
+    }
     let shown = |card: &Card| match args.explain {
         true => json::explained(card),
         false => format!("{}\n", json::card_line(card)),
