@@ -78,6 +78,8 @@ def measured(study: str, output: FilePath | None, command: Sequence[str], option
         except KeyboardInterrupt as interrupt:
             interrupted = interrupt
             process.send_signal(signal.SIGINT)
+    if process.stderr:
+        process.stderr.close()
     if interrupted is not None:
         raise interrupted
     if code != 0:

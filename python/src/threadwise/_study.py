@@ -116,7 +116,7 @@ class Study(_Opened):
         rows = []
         for estimate in self.report["estimates"]:
             place = {name: value for name, value in estimate["place"].items() if name not in _PLACE}
-            rows.append({**estimate["place"], **estimate, "place": json.dumps(place, ensure_ascii=False)})
+            rows.append({**estimate["place"], **estimate, "place": json.dumps(place)})
         return frame(columns(list(_ESTIMATE), rows, kinds=_ESTIMATE), self._frames or library(None))
 
     @cached_property
@@ -169,7 +169,7 @@ class Study(_Opened):
 
 
 class Observed(_Opened):
-    """Statements in production, from a file of `threadwise observe`; columns are those of its tables (docs/OBSERVE.md)."""
+    """Statements in production, from a file of `threadwise observe`; the columns of its tables (docs/OBSERVE.md)."""
 
     @cached_property
     def intervals(self) -> Any:
