@@ -63,7 +63,7 @@ def is_exported(value: Any, cell: str) -> bool:
 
 
 def observed(path: Path) -> None:
-    """Makes a file of `threadwise observe` with its own tables."""
+    """Makes a file of `threadwise observe` with the tables of its schema."""
     connection = sqlite3.connect(path)
     connection.executescript((ROOT / "crates" / "store" / "src" / "observed" / "schema.sql").read_text())
     statements = [(1, "shop 1 top 7", "shop", "app", "SELECT ?\x1b[2J", 0), (2, "shop 1 top 8", None, None, None, 1)]
@@ -99,7 +99,7 @@ def made() -> bytes:
 
 
 class InFolder(unittest.TestCase):
-    """Tests in a folder of their own, which has `simulated.threadwise`."""
+    """Tests in a temporary folder, which has `simulated.threadwise`."""
 
     folder: Path
 

@@ -79,7 +79,9 @@ class Frames(InFolder):
     def test_the_first_library_that_is_installed_is_used(self) -> None:
         known = importlib.util.find_spec
         for missing, wanted in [((), "pandas"), (("pandas",), "polars"), (("pandas", "polars"), "pyarrow")]:
-            with mock.patch("importlib.util.find_spec", lambda name, missing=missing: None if name in missing else known(name)):
+            with mock.patch(
+                "importlib.util.find_spec", lambda name, missing=missing: None if name in missing else known(name)
+            ):
                 self.assertEqual(type(threadwise.open("simulated.threadwise").runs).__module__.split(".")[0], wanted)
         with mock.patch("importlib.util.find_spec", return_value=None):
             with self.assertRaisesRegex(threadwise.Error, r"pip install 'threadwise\[polars\]'"):

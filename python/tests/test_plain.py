@@ -43,7 +43,8 @@ class Exports(InFolder):
                 UPDATE query_executions SET session_slice = -session_slice;
                 UPDATE session_slices SET id = -id;
                 INSERT INTO session_slices
-                SELECT max(p.id) + 1, p.slice, count(*), 100 + o.steps, 1, 0, 0, 0, 0, 0, NULL, o.latency, NULL, '{}', '[]'
+                SELECT max(p.id) + 1, p.slice, count(*), 100 + o.steps, 1, 0, 0, 0, 0, 0, NULL, o.latency, NULL,
+                  '{}', '[]'
                 FROM session_slices p JOIN other.session_slices o ON o.id = p.slice GROUP BY p.slice;
             """)
             study.commit()
@@ -206,13 +207,13 @@ class Program(InFolder):
             self.assertIsNone(python.poll())
             time.sleep(0.05)
         python.send_signal(signal.SIGINT)
-        said = python.stderr.read()
+        errors = python.stderr.read()
         watchdog.cancel()
         python.stderr.close()
-        self.assertEqual((python.wait(), "KeyboardInterrupt" in said), (-signal.SIGINT, True), said)
+        self.assertEqual((python.wait(), "KeyboardInterrupt" in errors), (-signal.SIGINT, True), errors)
         # The program has ended too: its lock is gone.
         with File("stopped.threadwise").reading() as file:
-            self.assertEqual(file.value("SELECT value FROM meta WHERE key = 'state'"), "stopped", said)
+            self.assertEqual(file.value("SELECT value FROM meta WHERE key = 'state'"), "stopped", errors)
 
 
 if __name__ == "__main__":

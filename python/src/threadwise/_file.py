@@ -40,7 +40,7 @@ _DECEPTIVE = ("Cc", "Cf", "Zl", "Zp")
 
 
 class File:
-    """A file that was identified. Each question opens it anew, so that nothing of it stays open."""
+    """A file that was identified. It is opened for each question, so that nothing of it stays open."""
 
     def __init__(self, path: FilePath) -> None:
         self.path = Path(path)

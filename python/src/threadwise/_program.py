@@ -55,7 +55,7 @@ def measured(study: str, output: FilePath | None, command: Sequence[str], option
     name = Path(study).stem
     path = Path(output or time.strftime(f"{name}-%Y%m%dT%H%M%SZ.threadwise", time.gmtime()))
     words = [program(), "run", *_words({**options, "output": os.fspath(path)}), study]
-    # A session of its own: a terminal's Ctrl-C would reach the program twice, and the second one kills its workers.
+    # A separate session: a terminal's Ctrl-C would reach the program twice, and the second one kills its workers.
     process = subprocess.Popen(
         [*words, *(["--", *command] if command else [])],
         stdin=subprocess.DEVNULL,
