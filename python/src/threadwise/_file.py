@@ -80,7 +80,7 @@ class File:
                 text = f"{self.path} was interrupted while it was written: `threadwise run --resume FILE` repairs it"
                 raise Error(text) from None
             raise Error(f"{self.path} cannot be read ({error}): use a complete copy of it") from None
-        except (AttributeError, LookupError, TypeError, ValueError) as error:
+        except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
             raise Error(f"{self.path} is damaged ({type(error).__name__}: {error}): use a complete copy") from error
 
 
