@@ -111,6 +111,8 @@ class Files(InFolder):
             self.refused(self.changed("UPDATE runs SET cpus = '{'"), "damaged")
             self.refused(self.changed("UPDATE treatments SET json = '{}'"), "damaged", "group")
             self.refused(self.changed("DROP TABLE session_slices"), "session_slices")
+            counters = """UPDATE slices SET counters = '{"a": 1.5}'"""
+            self.refused(self.changed(counters), "damaged", "float")
             with open("simulated.threadwise", "rb") as whole:
                 Path("half.threadwise").write_bytes(whole.read()[:8192])
             self.refused("half.threadwise", "half.threadwise")

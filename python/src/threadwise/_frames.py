@@ -24,8 +24,8 @@ KINDS: dict[str, str] = {
 }
 
 
-#: Kinds of columns; a list is of whole numbers.
-ORDER = ["whole", "real", "text", "list", "bytes"]
+#: Kinds of columns and their types in Python; a list is of whole numbers.
+TYPES: dict[str, Any] = {"whole": int, "real": (int, float), "text": str, "list": list, "bytes": bytes}
 
 
 class Column(NamedTuple):
@@ -68,6 +68,9 @@ def columns(
 
 
 def _column(kind: str, values: list[Any]) -> Column:
+    wrong = next((value for value in values if value is not None and not isinstance(value, TYPES[kind])), None)
+    if wrong is not None:
+        raise TypeError(f"{type(wrong).__name__} instead of {kind}")
     if kind == "text":
         values = [value if value is None else marked(value) for value in values]
     return Column(kind, values)
@@ -82,19 +85,19 @@ def frame(found: Columns, name: str) -> Any:
 def _pandas(found: Columns) -> Any:
     pandas = importlib.import_module("pandas")
     # Types that have gaps: whole numbers stay whole beside an unknown one.
-    types = dict(zip(ORDER, ["Int64", "Float64", "string", "object", "object"]))
+    types = dict(zip(TYPES, ["Int64", "Float64", "string", "object", "object"]))
     return pandas.DataFrame({name: pandas.Series(values, dtype=types[kind]) for name, (kind, values) in found.items()})
 
 
 def _polars(found: Columns) -> Any:
     polars = importlib.import_module("polars")
     whole = polars.Int64
-    types = dict(zip(ORDER, [whole, polars.Float64, polars.String, polars.List(whole), polars.Binary]))
+    types = dict(zip(TYPES, [whole, polars.Float64, polars.String, polars.List(whole), polars.Binary]))
     return polars.DataFrame([polars.Series(name, values, types[kind]) for name, (kind, values) in found.items()])
 
 
 def _arrow(found: Columns) -> Any:
     arrow = importlib.import_module("pyarrow")
     whole = arrow.int64()
-    types = dict(zip(ORDER, [whole, arrow.float64(), arrow.string(), arrow.list_(whole), arrow.binary()]))
+    types = dict(zip(TYPES, [whole, arrow.float64(), arrow.string(), arrow.list_(whole), arrow.binary()]))
     return arrow.table({name: arrow.array(values, types[kind]) for name, (kind, values) in found.items()})

@@ -48,7 +48,8 @@ class _Opened:
     def _frame(self, make: Callable[[Reader], Columns]) -> Any:
         name = self._frames or library(None)
         with self._file.reading() as file:
-            return frame(make(file), name)
+            found = make(file)
+        return frame(found, name)
 
 
 class Study(_Opened):
