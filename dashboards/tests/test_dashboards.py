@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import http.server
+import itertools
 import json
 import os
 import re
@@ -188,13 +189,22 @@ class Prometheus(unittest.TestCase):
 
     @contextlib.contextmanager
     def served(self) -> Iterator[str]:
-        class Quiet(http.server.SimpleHTTPRequestHandler):
-            extensions_map = {".prom": "text/plain; version=0.0.4"}
+        """The address of the texts, whose counters grow."""
+        requests = itertools.count(1)
+
+        class Texts(http.server.BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                text = Path(os.environ["THREADWISE_TEST_METRICS"] + self.path).read_text()
+                number = next(requests)
+                grown = re.sub(r"(?m)^(\w+_total\b.*) (\S+)$", lambda one: f"{one[1]} {float(one[2]) + number}", text)
+                self.send_response(200)
+                self.send_header("Content-Type", "text/plain; version=0.0.4")
+                self.end_headers()
+                self.wfile.write(grown.encode())
 
             def log_message(self, *_: Any) -> None: ...
 
-        handler = functools.partial(Quiet, directory=os.environ["THREADWISE_TEST_METRICS"])
-        with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Texts) as server:
             threading.Thread(target=server.serve_forever, daemon=True).start()
             yield f"http://127.0.0.1:{server.server_address[1]}"
             server.shutdown()
