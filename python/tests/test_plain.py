@@ -162,10 +162,10 @@ class Program(InFolder):
         with mock.patch("sysconfig.get_path", return_value=os.path.abspath("scripts")):
             self.assertEqual(_program.program(), os.path.abspath("scripts/threadwise"))
         with mock.patch("sysconfig.get_path", return_value="/none"), mock.patch.dict(os.environ, PATH="/none"):
-            with self.assertRaisesRegex(threadwise.Error, "pip install threadwise"):
+            with self.assertRaisesRegex(threadwise.Error, "neither beside this Python nor on PATH"):
                 _program.program()
             # Without it raw data is read, and a notebook shows why there is no answer.
-            self.assertIn("pip install", threadwise.open("simulated.threadwise")._repr_html_())
+            self.assertIn("nor on PATH", threadwise.open("simulated.threadwise")._repr_html_())
 
     def test_a_report_is_short_and_safe_in_a_notebook(self) -> None:
         self.assertEqual(self.study.trust, "LOW")

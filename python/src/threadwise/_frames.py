@@ -45,8 +45,9 @@ def library(asked: str | None) -> str:
     for name in LIBRARIES if asked is None else [asked]:
         if importlib.util.find_spec(LIBRARIES[name]) is not None:
             return name
-    missing = "pandas, polars or pyarrow" if asked is None else LIBRARIES[asked]
-    raise Error(f"frames need {missing}, which is not installed: pip install 'threadwise[{asked or 'pandas'}]'")
+    if asked is None:
+        raise Error("frames need pandas, polars or pyarrow, and none is installed: pip install pandas")
+    raise Error(f"frames={asked!r} needs {LIBRARIES[asked]}, which is not installed: pip install {LIBRARIES[asked]}")
 
 
 def columns(

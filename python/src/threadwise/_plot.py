@@ -45,7 +45,7 @@ def ratios(report: dict[str, Any], metric: str | None) -> Any:
     for library, draw in {"altair": _altair, "matplotlib": _matplotlib}.items():
         if importlib.util.find_spec(library) is not None:
             return draw(_drawing(report, [one for one in found if one["metric"] == metric], metric))
-    raise Error("a plot needs altair or matplotlib, and neither is installed: pip install 'threadwise[plot]'")
+    raise Error("a plot needs altair or matplotlib, and neither is installed: pip install altair")
 
 
 def _drawing(report: dict[str, Any], estimates: list[dict[str, Any]], metric: str) -> Drawing:

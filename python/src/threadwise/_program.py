@@ -31,7 +31,7 @@ def program() -> str:
     scripts = [sysconfig.get_path("scripts"), sysconfig.get_path("scripts", "posix_user")]
     found = shutil.which("threadwise", path=os.pathsep.join(scripts)) or shutil.which("threadwise")
     if found is None:
-        raise Error("the program threadwise is neither beside this Python nor on PATH: pip install threadwise")
+        raise Error("the program threadwise is neither beside this Python nor on PATH: install its wheel with pip")
     return found
 
 
