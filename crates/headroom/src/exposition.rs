@@ -1,7 +1,7 @@
 //! Rows as metrics for Prometheus and the textfile collector of node_exporter.
 //!
 //! Source: Prometheus, "Text-based format" (version 0.0.4) and "Metric and label naming": base units are seconds and
-//! ratios, counters end in `_total`.
+//! ratios, counters end in `_total`; OpenMetrics 1.0.0.
 
 use crate::layout::Scope;
 use crate::rows::{Bounds, Row};
@@ -11,6 +11,9 @@ use std::fmt::Write;
 
 /// Content type for the header of an HTTP answer.
 pub const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
+
+/// Content type of [`openmetrics`].
+pub const OPENMETRICS_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 /// First line of a file of metrics, by which the program recognises its own. Readers ignore it.
 pub const MARK: &str = "# threadwise headroom";
@@ -67,6 +70,22 @@ pub fn exposition(window: &Window, rows: &[Row], totals: &Totals) -> String {
         metric(&mut text, name, help, "counter", &values);
     }
     text
+}
+
+/// The same metrics as OpenMetrics, from their text: help and type of a counter are under its name without `_total`,
+/// comments are not allowed, and the last line is `# EOF`.
+pub fn openmetrics(text: &str) -> String {
+    let mut open = String::new();
+    for line in text.lines() {
+        match line.splitn(4, ' ').collect::<Vec<_>>()[..] {
+            ["#", word @ ("HELP" | "TYPE"), name, rest] => {
+                let _ = writeln!(open, "# {word} {} {rest}", name.strip_suffix("_total").unwrap_or(name));
+            }
+            ["#", ..] => {}
+            _ => open.extend([line, "\n"]),
+        }
+    }
+    open + "# EOF\n"
 }
 
 fn one(value: f64) -> Vec<(String, f64)> {
@@ -174,6 +193,9 @@ mod tests {
         ] {
             assert!(text.lines().any(|found| found == line), "{line}\n{text}");
         }
+        let open = openmetrics(&text);
+        assert!(open.contains("# TYPE threadwise_windows counter\nthreadwise_windows_total 2\n"), "{open}");
+        assert!(open.ends_with("\n# EOF\n") && !open.contains(MARK), "{open}");
         let mut name = "";
         for line in text.lines().skip(1) {
             let words: Vec<&str> = line.split(' ').collect();

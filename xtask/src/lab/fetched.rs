@@ -18,8 +18,11 @@ const HOME: &str = "target/test-servers";
 /// File of a folder that is written last and records its contents.
 const WHOLE: &str = "whole";
 /// Requirements of Python environments, with checksums.
-const REQUIREMENTS: [(&str, &str); 2] =
-    [("clients.txt", include_str!("clients.txt")), ("fleets.txt", include_str!("fleets.txt"))];
+const REQUIREMENTS: [(&str, &str); 3] = [
+    ("clients.txt", include_str!("clients.txt")),
+    ("fleets.txt", include_str!("fleets.txt")),
+    ("python.txt", include_str!("python.txt")),
+];
 
 impl Fetched {
     /// Fetches it if missing; its variable and value.
@@ -203,7 +206,7 @@ mod tests {
 
     #[test]
     fn every_python_package_has_a_version_and_checksums_and_names_no_registry() {
-        for ((_, requirements), least) in REQUIREMENTS.into_iter().zip([8, 15]) {
+        for ((_, requirements), least) in REQUIREMENTS.into_iter().zip([8, 15, 50]) {
             let pins: Vec<&str> = requirements.lines().filter(|line| line.contains("==")).collect();
             assert!(pins.len() >= least && pins.iter().all(|line| line.ends_with('\\')), "{pins:?}");
             assert!(requirements.matches("--hash=sha256:").count() > pins.len());

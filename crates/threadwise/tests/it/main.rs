@@ -30,6 +30,8 @@ mod integrations;
 mod lab_engines;
 mod lab_fleets;
 mod lab_kills;
+mod lab_metrics;
+mod lab_python;
 mod lab_servers;
 mod left;
 mod load;

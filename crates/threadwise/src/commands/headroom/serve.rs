@@ -1,15 +1,15 @@
-//! Metrics over HTTP for Prometheus: only `GET /metrics`.
+//! Metrics over HTTP for Prometheus: only `GET /metrics`, as OpenMetrics for a client that accepts it.
 //!
 //! hyper reads requests, one task each on one thread, so that a silent or slow client does not delay others: a request
 //! has [`PATIENCE`], a connection [`AT_MOST`], and connections beyond [`CONNECTIONS`] wait. Each is closed after its
 //! answer.
 //!
-//! Source: RFC 9110 (methods, status), RFC 9112 (messages); Prometheus, "Exposition formats".
+//! Source: RFC 9110 (methods, status, 12.5.1 Accept), RFC 9112 (messages); Prometheus, "Exposition formats".
 
 use crate::error::AppError;
 use http_body_util::Full;
 use hyper::body::{Bytes, Incoming};
-use hyper::header::{ALLOW, CONTENT_TYPE};
+use hyper::header::{ACCEPT, ALLOW, CONTENT_TYPE, HeaderValue};
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -80,7 +80,7 @@ fn answer_all(runtime: &Runtime, listener: &TcpListener, page: &Page) {
             runtime.spawn(async move {
                 let _place = place;
                 let answer = service_fn(|request: Request<Incoming>| {
-                    let response = response(request.method(), request.uri().path(), page.get());
+                    let response = response(&request, page.get());
                     async { Ok::<_, Infallible>(response) }
                 });
                 let connection = hyper::server::conn::http1::Builder::new()
@@ -96,21 +96,36 @@ fn answer_all(runtime: &Runtime, listener: &TcpListener, page: &Page) {
     });
 }
 
-fn response(method: &Method, path: &str, metrics: Option<String>) -> Response<Full<Bytes>> {
-    let (status, text) = match (path, method, metrics) {
-        ("/metrics", &Method::GET, Some(text)) => (StatusCode::OK, text),
-        ("/metrics", &Method::GET, None) => {
-            (StatusCode::SERVICE_UNAVAILABLE, "the first window has not ended yet\n".to_owned())
+/// Whether the client accepts OpenMetrics, in any place of its list: both forms say the same.
+fn accepts_openmetrics<B>(request: &Request<B>) -> bool {
+    let accepted = request.headers().get_all(ACCEPT);
+    accepted
+        .iter()
+        .any(|value| value.to_str().is_ok_and(|text| text.contains("application/openmetrics-text")))
+}
+
+fn response<B>(request: &Request<B>, metrics: Option<String>) -> Response<Full<Bytes>> {
+    let (status, content, text) = match (request.uri().path(), request.method(), metrics) {
+        ("/metrics", &Method::GET, Some(text)) if accepts_openmetrics(request) => {
+            (StatusCode::OK, exposition::OPENMETRICS_TYPE, exposition::openmetrics(&text))
         }
-        ("/metrics", ..) => (StatusCode::METHOD_NOT_ALLOWED, "only GET is supported\n".to_owned()),
-        _ => (StatusCode::NOT_FOUND, "the metrics are at /metrics\n".to_owned()),
+        ("/metrics", &Method::GET, Some(text)) => (StatusCode::OK, exposition::CONTENT_TYPE, text),
+        (path, method, _) => {
+            let (status, text) = match (path, method) {
+                ("/metrics", &Method::GET) => {
+                    (StatusCode::SERVICE_UNAVAILABLE, "the first window has not ended yet\n")
+                }
+                ("/metrics", _) => (StatusCode::METHOD_NOT_ALLOWED, "only GET is supported\n"),
+                _ => (StatusCode::NOT_FOUND, "the metrics are at /metrics\n"),
+            };
+            (status, "text/plain", text.to_owned())
+        }
     };
-    let content = if status == StatusCode::OK { exposition::CONTENT_TYPE } else { "text/plain" };
     let mut response = Response::new(Full::new(Bytes::from(text)));
     *response.status_mut() = status;
-    response.headers_mut().insert(CONTENT_TYPE, hyper::header::HeaderValue::from_static(content));
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(content));
     if status == StatusCode::METHOD_NOT_ALLOWED {
-        response.headers_mut().insert(ALLOW, hyper::header::HeaderValue::from_static("GET"));
+        response.headers_mut().insert(ALLOW, HeaderValue::from_static("GET"));
     }
     response
 }
@@ -152,6 +167,9 @@ mod tests {
         assert_eq!(status(&ask(address, b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")), Some(404));
         let posted = ask(address, b"POST /metrics HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n");
         assert!(status(&posted) == Some(405) && posted.to_lowercase().contains("allow: get"), "{posted}");
+        let open = b"GET /metrics HTTP/1.0\r\nAccept: text/html,application/openmetrics-text;version=1.0.0;q=0.5\r\n\r\n";
+        let open = ask(address, open);
+        assert!(open.contains("openmetrics-text; version=1.0.0") && open.ends_with("a 1\n# EOF\n"), "{open}");
         let early = serve("127.0.0.1:0".parse().unwrap(), Page::default()).unwrap();
         assert_eq!(status(&ask(early, SCRAPE)), Some(503));
     }
