@@ -18,8 +18,11 @@ const HOME: &str = "target/test-servers";
 /// File of a folder that is written last and records its contents.
 const WHOLE: &str = "whole";
 /// Requirements of Python environments, with checksums.
-const REQUIREMENTS: [(&str, &str); 2] =
-    [("clients.txt", include_str!("clients.txt")), ("fleets.txt", include_str!("fleets.txt"))];
+const REQUIREMENTS: [(&str, &str); 3] = [
+    ("clients.txt", include_str!("clients.txt")),
+    ("components.txt", include_str!("components.txt")),
+    ("fleets.txt", include_str!("fleets.txt")),
+];
 
 impl Fetched {
     /// Fetches it if missing; its variable and value.
@@ -52,6 +55,16 @@ impl Fetched {
         }
         fs::write(folder.join(WHOLE), pin).map_err(said)
     }
+}
+
+/// Something of the table, fetched if missing: the folder that is used.
+///
+/// # Errors
+/// It cannot be fetched.
+pub fn by_name(name: &str) -> Result<String, String> {
+    let found = super::table::tables()?.fetched.iter().find(|fetched| fetched.name == name);
+    let [_, folder] = found.ok_or_else(|| format!("parts.toml has no {name}"))?.ensure(false)?;
+    Ok(folder)
 }
 
 /// Fetches something into its folder, which is empty.
@@ -203,7 +216,7 @@ mod tests {
 
     #[test]
     fn every_python_package_has_a_version_and_checksums_and_names_no_registry() {
-        for ((_, requirements), least) in REQUIREMENTS.into_iter().zip([8, 15]) {
+        for ((_, requirements), least) in REQUIREMENTS.into_iter().zip([8, 13, 15]) {
             let pins: Vec<&str> = requirements.lines().filter(|line| line.contains("==")).collect();
             assert!(pins.len() >= least && pins.iter().all(|line| line.ends_with('\\')), "{pins:?}");
             assert!(requirements.matches("--hash=sha256:").count() > pins.len());
