@@ -43,6 +43,9 @@ pub fn run(python: Option<&str>) -> Result<(), String> {
         return Err("only root may change its root folder and start containers: run it as root".to_owned());
     }
     let target = Target::of(None)?;
+    if python.is_some() {
+        package::run(None)?;
+    }
     let made = Made::of(target)?;
     let scratch = Scratch::new()?;
     archive(&made, &scratch.folder("archive")?)?;
@@ -61,9 +64,7 @@ pub fn run(python: Option<&str>) -> Result<(), String> {
     let sums = made.sums()?;
     package::run(None)?;
     if made.sums()? != sums {
-        return Err(
-            "packages that are made again differ: compare the sums above with the earlier ones".to_owned()
-        );
+        return Err("packages that are made again differ: compare the sums of both".to_owned());
     }
     foreign(&scratch.folder("foreign")?)?;
     Task::new("cargo", &["publish", "--dry-run", "--allow-dirty"]).more(&CRATES).run()

@@ -11,6 +11,7 @@ use crate::dist::{self, PROGRAMS, Target, VERSION};
 use crate::lab::fetched;
 use crate::lab::packages::{self, is_on_path};
 use crate::steps::Steps;
+use crate::tidy::project_files;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -222,7 +223,9 @@ impl Release {
     /// Without SOURCE_DATE_EPOCH, by which C libraries would be built again, it dates all files 1980.
     fn wheel(&self, maturin: &str) -> Result<(), String> {
         let project = self.scratch.join("python");
-        Task::new("cp", &["-a", "python", &self.at("python")]).run()?;
+        for file in project_files()?.iter().filter(|file| file.starts_with("python/")) {
+            copy(Path::new(file), &self.scratch.join(file))?;
+        }
         for licence in ["LICENSE-APACHE", "LICENSE-MIT"] {
             copy(Path::new(licence), &project.join(licence))?;
         }
