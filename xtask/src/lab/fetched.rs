@@ -1,8 +1,8 @@
 //! What tests of the laboratory need beyond Debian packages: fetched once below `target/`, from the sources that npm,
-//! Maven and pip are configured for, each with a variable for the tests ([`Fetched`]).
+//! Maven, cargo and pip are configured for, each with a variable for the tests ([`Fetched`]).
 //!
 //! Version and checksum are pinned: npm checks by `integrity` of its lock file (package-lock.json(5)), pip by
-//! `--require-hashes`; Maven checks a file only against its repository, so it is summed here. All of it is run
+//! `--require-hashes`; cargo by its index; Maven checks a file only against its repository, so it is summed here. All of it is run
 //! as programs or loaded by tests; neither the repository nor a released program contains any of it.
 
 use super::packages;
@@ -71,6 +71,7 @@ pub fn by_name(name: &str) -> Result<String, String> {
 fn fetch(fetched: &Fetched, folder: &Path) -> Result<(), String> {
     match fetched.by {
         By::Npm => npm(fetched, folder),
+        By::Cargo => cargo(fetched, folder),
         By::Maven => by_maven(fetched, folder),
         By::Pip => {
             let found = REQUIREMENTS.iter().find(|(name, _)| *name == fetched.checksum);
@@ -140,6 +141,16 @@ fn pip(folder: &Path, environment: &str, requirements: &str, more: &[&str]) -> R
     Task::new(&format!("{environment}/bin/python"), &quiet).more(&exact).more(more).run()
 }
 
+/// Compiles a program of crates.io with the versions of its lock file.
+fn cargo(fetched: &Fetched, folder: &Path) -> Result<(), String> {
+    let options: Vec<&str> = fetched.options.iter().map(String::as_str).collect();
+    let root = folder.to_string_lossy();
+    Task::new("cargo", &["install", "--quiet", "--locked", "--root", &root, "--version", &fetched.version])
+        .more(&options)
+        .more(&[&fetched.package])
+        .run()
+}
+
 /// Installs one package of npm, without its scripts.
 fn npm(fetched: &Fetched, folder: &Path) -> Result<(), String> {
     let Fetched { package, version, checksum, .. } = fetched;
@@ -200,6 +211,7 @@ mod tests {
             version: version.to_owned(),
             checksum: "0".to_owned(),
             inside: "made".to_owned(),
+            options: Vec::new(),
             then: String::new(),
         };
         let makes =

@@ -49,7 +49,7 @@ fn beside(name: &str, scale: Scale, variables: &Variables) -> Result<(), String>
         ("portable", _) => portable(scale),
         ("packages", Scale::Smoke) => installed::run(None),
         ("packages", _) => installed::run(Some(folder(variables, "THREADWISE_TEST_COMPONENTS")?)),
-        ("site", Scale::Smoke) => site::run(),
+        ("site", Scale::Smoke) => site::stage().map(|_| ()),
         ("site", _) => site::run().and_then(|()| site::widths::check()),
         ("engines", _) => workers(scale, variables),
         ("fuzz", Scale::Smoke) => fuzz::run(&["--inputs", "300", "--seed", "1"]),

@@ -39,6 +39,21 @@ struct Part {
 /// Makes the site and checks its links.
 pub fn run() -> Result<(), String> {
     let mdbook = fetched::by_name("mdbook")?;
+    let files = stage()?;
+    let site = absolute(SITE)?;
+    Task::new(&format!("{mdbook}/mdbook"), &["build", STAGED, "--dest-dir", &site.to_string_lossy()])
+        .run()?;
+    let broken = links::broken(&site)?;
+    broken.iter().for_each(|link| eprintln!("{link}"));
+    if !broken.is_empty() {
+        return Err(format!("broken links: {}", broken.len()));
+    }
+    println!("{SITE}: {files} files of the repository, every link leads somewhere");
+    Ok(())
+}
+
+/// Puts the book's sources together: how many files of the repository these are.
+pub fn stage() -> Result<usize, String> {
     let files: BTreeSet<String> = project_files()?.into_iter().filter(|path| is_of_site(path)).collect();
     let parts = parts()?;
     if let Some(missing) = not_named(&parts, &files) {
@@ -60,16 +75,7 @@ pub fn run() -> Result<(), String> {
         }
     }
     write(&staged.join("pages/SUMMARY.md"), &summary)?;
-    let site = absolute(SITE)?;
-    Task::new(&format!("{mdbook}/bin/mdbook"), &["build", STAGED, "--dest-dir", &site.to_string_lossy()])
-        .run()?;
-    let broken = links::broken(&site)?;
-    broken.iter().for_each(|link| eprintln!("{link}"));
-    if !broken.is_empty() {
-        return Err(format!("broken links: {}", broken.len()));
-    }
-    println!("{SITE}: {} files of the repository, every link leads somewhere", files.len());
-    Ok(())
+    Ok(files.len())
 }
 
 fn parts() -> Result<Vec<Part>, String> {
