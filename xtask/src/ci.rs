@@ -15,9 +15,9 @@ pub fn run() -> Result<(), String> {
     outcome
 }
 
-/// Names and commands. All except dist share one target folder and one profile, so that a dependency is
-/// checked once (clippy, doc) and built once (test). The laboratory starts `program`, the one that dist
-/// makes and users get.
+/// Names and commands. All except package share one target folder and one profile, so that a dependency is
+/// checked once (clippy, doc) and built once (test). The laboratory starts `program`, the one that dist,
+/// which package calls, makes and users get.
 fn plan(program: &Path) -> [(&'static str, Task); 8] {
     let cargo = |arguments: &[&str]| Task::new("cargo", arguments);
     [
@@ -27,7 +27,7 @@ fn plan(program: &Path) -> [(&'static str, Task); 8] {
         ("clippy", cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"])),
         ("doc", cargo(&["doc", "--no-deps", "--workspace"]).env("RUSTDOCFLAGS", "-D warnings")),
         ("test", cargo(&["xtask", "test"])),
-        ("dist", cargo(&["xtask", "dist"])),
+        ("package", cargo(&["xtask", "package"])),
         ("lab", cargo(&["xtask", "lab", "--smoke"]).env(dist::TEST_PROGRAM, &program.to_string_lossy())),
     ]
 }
@@ -37,12 +37,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ci_runs_the_test_command_of_the_readme_and_the_laboratory_on_what_dist_made() {
+    fn ci_runs_the_test_command_of_the_readme_and_the_laboratory_on_what_package_made() {
         let plan = plan(Path::new("/d/threadwise"));
         let shown: Vec<String> = plan.iter().map(|(_, task)| task.shown()).collect();
         let at = |command: &str| shown.iter().position(|shown| shown == command);
         assert!(at("cargo xtask test").is_some(), "{shown:?}");
         let lab = at("THREADWISE_TEST_PROGRAM=/d/threadwise cargo xtask lab --smoke");
-        assert!(lab > at("cargo xtask dist"), "{shown:?}");
+        assert!(lab > at("cargo xtask package"), "{shown:?}");
     }
 }

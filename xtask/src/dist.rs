@@ -11,15 +11,16 @@ use crate::lab::packages::is_on_path;
 use std::env::consts::ARCH;
 use std::path::{Path, PathBuf};
 
-/// A separate folder: the flags differ from those of every other build.
-const BUILD_DIR: &str = "target/static";
+/// The folder of builds. A separate one: the flags differ from those of every other build.
+pub const BUILD_DIR: &str = "target/static";
 const DIST_DIR: &str = "target/dist";
 /// The released programs. Each is built separately, so that none gets library features for another one.
-const PROGRAMS: [&str; 2] = ["threadwise", "threadwise-engine-sqlserver"];
+pub const PROGRAMS: [&str; 2] = ["threadwise", "threadwise-engine-sqlserver"];
 /// Size limit of each.
 const MAX_BYTES: usize = 45_000_000;
 const FLAGS: &str = "-C target-feature=+crt-static";
-const VERSION: &str = env!("CARGO_PKG_VERSION");
+/// The version of this workspace.
+pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// Tests start the program in this variable, by default the development build.
 pub const TEST_PROGRAM: &str = "THREADWISE_TEST_PROGRAM";
@@ -35,11 +36,6 @@ pub fn run(triple: Option<&str>) -> Result<(), String> {
     match target.start(&target.out(PROGRAMS[0]), is_on_path) {
         Ok(program) => try_out(&program)?,
         Err(missing) => println!("not started: {missing} is not installed (apt-get install qemu-user)"),
-    }
-    if target.machine == elf::X86_64 {
-        println!(
-            "container: podman build --file Containerfile --build-arg VERSION={VERSION} --tag threadwise {DIST_DIR}"
-        );
     }
     Ok(())
 }
@@ -88,13 +84,13 @@ fn try_out(program: &Task) -> Result<(), String> {
 
 /// A kind of processor with a binary.
 #[derive(Debug, PartialEq, Eq)]
-struct Target {
-    /// As in the triple and in `std::env::consts::ARCH`.
-    arch: &'static str,
+pub struct Target {
+    /// As in the triple and in `std::env::consts::ARCH`; RPM's name, too.
+    pub arch: &'static str,
     /// `e_machine` of its programs.
     machine: u16,
-    /// Debian's name for it.
-    debian: &'static str,
+    /// Debian's name for it, and that of OCI images.
+    pub debian: &'static str,
 }
 
 /// All of them.
@@ -105,7 +101,7 @@ const TARGETS: [Target; 2] = [
 
 impl Target {
     /// The one with this triple, or this machine's.
-    fn of(triple: Option<&str>) -> Result<&'static Self, String> {
+    pub fn of(triple: Option<&str>) -> Result<&'static Self, String> {
         let triple = triple.map_or_else(|| format!("{ARCH}-unknown-linux-gnu"), str::to_owned);
         TARGETS.iter().find(|target| target.triple() == triple).ok_or_else(|| {
             let known: Vec<String> = TARGETS.iter().map(Self::triple).collect();
@@ -113,21 +109,28 @@ impl Target {
         })
     }
 
-    fn triple(&self) -> String {
+    /// The first one that is not this machine's.
+    pub fn other() -> &'static Self {
+        if TARGETS[0].is_host() { &TARGETS[1] } else { &TARGETS[0] }
+    }
+
+    /// The triple of its programs.
+    pub fn triple(&self) -> String {
         format!("{}-unknown-linux-gnu", self.arch)
     }
 
-    fn is_host(&self) -> bool {
+    /// Whether this machine has such a processor.
+    pub fn is_host(&self) -> bool {
         self.arch == ARCH
     }
 
     /// The compiler that links it and builds SQLite.
-    fn cc(&self) -> String {
+    pub fn cc(&self) -> String {
         if self.is_host() { "cc".to_owned() } else { format!("{}-linux-gnu-gcc", self.arch) }
     }
 
     /// The path of the released binary.
-    fn out(&self, program: &str) -> String {
+    pub fn out(&self, program: &str) -> String {
         format!("{DIST_DIR}/{}-{VERSION}-{}-linux", program, self.arch)
     }
 
@@ -151,14 +154,25 @@ impl Target {
 
     fn build(&self, program: &str) -> Task {
         let triple = self.triple();
-        let task = Task::new("cargo", &["build", "--release", "--locked", "--target", &triple])
-            .more(&["--target-dir", BUILD_DIR, "--package", program, "--bin", program])
-            .env("RUSTFLAGS", FLAGS);
+        let task = Task::new("cargo", &["build", "--release", "--locked", "--target", &triple]).more(&[
+            "--target-dir",
+            BUILD_DIR,
+            "--package",
+            program,
+            "--bin",
+            program,
+        ]);
+        self.settings(task)
+    }
+
+    /// The environment of a command that builds its programs.
+    pub fn settings(&self, task: Task) -> Task {
+        let task = task.env("RUSTFLAGS", FLAGS);
         if self.is_host() {
             return task;
         }
         // Cargo does not guess the linker; the crate cc, which builds SQLite, finds the same compiler.
-        let variable = triple.replace('-', "_").to_uppercase();
+        let variable = self.triple().replace('-', "_").to_uppercase();
         task.env(&format!("CARGO_TARGET_{variable}_LINKER"), &self.cc())
     }
 
@@ -184,7 +198,7 @@ impl Target {
     }
 
     /// The command that starts a binary here; without one, the name of what is missing.
-    fn start(&self, binary: &str, is_there: impl Fn(&str) -> bool) -> Result<Task, String> {
+    pub fn start(&self, binary: &str, is_there: impl Fn(&str) -> bool) -> Result<Task, String> {
         if self.is_host() {
             return Ok(Task::new(binary, &[]));
         }
@@ -204,11 +218,6 @@ mod tests {
     const X86_64: &Target = &TARGETS[0];
     const AARCH64: &Target = &TARGETS[1];
     const AARCH64_TRIPLE: &str = "aarch64-unknown-linux-gnu";
-
-    /// One that is not this machine's.
-    fn foreign() -> &'static Target {
-        if X86_64.is_host() { AARCH64 } else { X86_64 }
-    }
 
     /// 64-byte header without program headers, little-endian 64-bit, and zeros.
     fn elf(machine: u16, bytes: usize) -> Vec<u8> {
@@ -249,7 +258,7 @@ mod tests {
 
     #[test]
     fn what_is_missing_is_named_with_the_command_that_brings_it() {
-        let target = foreign();
+        let target = Target::other();
         assert_eq!(target.lacks(true, true), Ok(()));
         let std = target.lacks(true, false);
         assert!(std.is_err_and(|why| why.ends_with(&format!("rustup target add {}", target.triple()))));
@@ -259,7 +268,7 @@ mod tests {
 
     #[test]
     fn only_a_foreign_binary_needs_a_linker_and_an_emulator() {
-        let target = foreign();
+        let target = Target::other();
         assert!(
             target.build(PROGRAMS[1]).shown().contains(&format!("_LINKER={}-linux-gnu-gcc ", target.arch))
         );

@@ -62,23 +62,38 @@ pub fn run() -> Result<(), String> {
 
 /// A package from outside this workspace.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-struct Package {
-    name: String,
-    version: String,
-    licence: String,
+pub struct Package {
+    /// Its name.
+    pub name: String,
+    /// Its version.
+    pub version: String,
+    /// The expression of its manifest, empty without one.
+    pub licence: String,
 }
 
-/// Packages from their lines: `NAME vVERSION|LICENCE`. A member of the workspace has its folder behind the version, a
-/// package that was there before a star at the end.
+/// Packages of others from their lines.
 fn read(lines: &str) -> BTreeSet<Package> {
-    let package = |line: &str| {
-        let (package, licence) = line.trim_end_matches(" (*)").split_once('|')?;
-        let mut words = package.split(' ').map(str::to_owned);
-        let (name, version) = (words.next()?, words.next()?.strip_prefix('v')?.to_owned());
-        let is_member = words.any(|word| word.starts_with("(/"));
-        (!is_member).then(|| Package { name, version, licence: licence.to_owned() })
-    };
-    lines.lines().filter_map(package).collect()
+    let of_others = |line| read_line(line).filter(|(_, is_member)| !is_member);
+    lines.lines().filter_map(of_others).map(|(package, _)| package).collect()
+}
+
+/// A package from its line, `NAME vVERSION|LICENCE`, and whether it is a member of the workspace, which has its folder
+/// behind the version. A package that was there before has a star at the end.
+pub fn read_line(line: &str) -> Option<(Package, bool)> {
+    let (package, licence) = line.trim_end_matches(" (*)").split_once('|')?;
+    let mut words = package.split(' ').map(str::to_owned);
+    let (name, version) = (words.next()?, words.next()?.strip_prefix('v')?.to_owned());
+    let is_member = words.any(|word| word.starts_with("(/"));
+    Some((Package { name, version, licence: licence.to_owned() }, is_member))
+}
+
+/// The licence of a package: its manifest's, or the one in its files as read.
+pub fn licence(package: &Package) -> Option<&str> {
+    let read = READ.iter().find(|(name, version, _)| *name == package.name && *version == package.version);
+    match package.licence.as_str() {
+        "" => read.map(|(.., licence)| *licence),
+        licence => Some(licence),
+    }
 }
 
 /// Whether a licence can be met with only the allowed ones. The slash is Cargo's older form of `OR`.
@@ -90,13 +105,7 @@ fn is_allowed(licence: &str) -> Result<bool, String> {
 
 fn bad_licences(packages: &BTreeSet<Package>) -> Vec<String> {
     let check = |package: &Package| {
-        let read =
-            READ.iter().find(|(name, version, _)| *name == package.name && *version == package.version);
-        let licence = match package.licence.as_str() {
-            "" => read.map(|(.., licence)| *licence),
-            licence => Some(licence),
-        };
-        let Some(licence) = licence else { return Some("it names no licence".to_owned()) };
+        let Some(licence) = licence(package) else { return Some("it names no licence".to_owned()) };
         match is_allowed(licence) {
             Ok(true) => None,
             Ok(false) => Some(format!("licence '{licence}' is not on the list")),

@@ -12,6 +12,8 @@ mod elf;
 mod lab;
 mod licences;
 mod lines;
+mod package;
+mod site;
 mod steps;
 mod test;
 mod tidy;
@@ -35,6 +37,10 @@ usage: cargo xtask TASK
   dist [--target TRIPLE]
                     static binaries for Linux in target/dist, for this kind of processor or that of
                     the triple: x86_64-unknown-linux-gnu, aarch64-unknown-linux-gnu
+  package [--target TRIPLE]
+                    what users install, from the binaries of dist, in target/packages: archive, .deb, .rpm,
+                    OCI image, Python wheel, list of components, sums
+  site              the documents as a site in target/site, with links that lead somewhere
   fuzz [OPTIONS]    mutated inputs for all that reads what others wrote; options: see fuzz --help
   emulated [--seed N] [--seconds S]
                     what looks say in an emulated guest, whose two logical CPUs are put on one of this
@@ -42,7 +48,7 @@ usage: cargo xtask TASK
   machines [--all] [NAME…]
                     topology and placements on emulated machines with siblings, L3s, packages and NUMA nodes
                     that this one does not have; needs what dist makes
-  ci                fmt, tidy, licences, clippy, doc, test, dist and the smoke of the laboratory: all
+  ci                fmt, tidy, licences, clippy, doc, test, package and the smoke of the laboratory: all
                     that has to pass";
 
 fn main() -> ExitCode {
@@ -60,6 +66,9 @@ fn main() -> ExitCode {
         ["licences"] => licences::run(),
         ["dist"] => dist::run(None),
         ["dist", "--target", triple] => dist::run(Some(triple)),
+        ["package"] => package::run(None),
+        ["package", "--target", triple] => package::run(Some(triple)),
+        ["site"] => site::run(),
         ["ci"] => ci::run(),
         ["emulated", more @ ..] => emulated::run(more),
         ["machines", more @ ..] => machines::run(more),

@@ -194,3 +194,7 @@ impl Shown {
         self != Self::Terminal
     }
 }
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -22,3 +22,7 @@ pub use memory::{Memory, MemoryBinding, MemoryMode};
 pub use placement::{Draw, Pin, Placement, PlacementError, Resolved};
 pub use quota::Quota;
 pub use topology::{Topology, TopologyError};
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

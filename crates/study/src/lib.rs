@@ -54,3 +54,7 @@ pub use plan::{
 pub use study::{Comparison, Design, FIXED_WORK, LongWindows, Role, Stopping, Study, Treatment};
 pub use threadwise_machine::Quota;
 pub use workload::Workload;
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -3,7 +3,7 @@
 /// Name and text of each preset, from its file.
 macro_rules! presets {
     ($($name:literal)*) => {
-        [$(($name, include_str!(concat!("../../../studies/", $name, ".toml")))),*]
+        [$(($name, include_str!(concat!("../studies/", $name, ".toml")))),*]
     };
 }
 

@@ -1,8 +1,8 @@
 //! What tests of the laboratory need beyond Debian packages: fetched once below `target/`, from the sources that npm,
-//! Maven and pip are configured for, each with a variable for the tests ([`Fetched`]).
+//! Maven, cargo and pip are configured for, each with a variable for the tests ([`Fetched`]).
 //!
 //! Version and checksum are pinned: npm checks by `integrity` of its lock file (package-lock.json(5)), pip by
-//! `--require-hashes`; Maven checks a file only against its repository, so it is summed here. All of it is run
+//! `--require-hashes`; cargo by its index; Maven checks a file only against its repository, so it is summed here. All of it is run
 //! as programs or loaded by tests; neither the repository nor a released program contains any of it.
 
 use super::packages;
@@ -18,8 +18,9 @@ const HOME: &str = "target/test-servers";
 /// File of a folder that is written last and records its contents.
 const WHOLE: &str = "whole";
 /// Requirements of Python environments, with checksums.
-const REQUIREMENTS: [(&str, &str); 3] = [
+const REQUIREMENTS: [(&str, &str); 4] = [
     ("clients.txt", include_str!("clients.txt")),
+    ("components.txt", include_str!("components.txt")),
     ("fleets.txt", include_str!("fleets.txt")),
     ("python.txt", include_str!("python.txt")),
 ];
@@ -57,10 +58,21 @@ impl Fetched {
     }
 }
 
+/// Something of the table, fetched if missing: the folder that is used.
+///
+/// # Errors
+/// It cannot be fetched.
+pub fn by_name(name: &str) -> Result<String, String> {
+    let found = super::table::tables()?.fetched.iter().find(|fetched| fetched.name == name);
+    let [_, folder] = found.ok_or_else(|| format!("parts.toml has no {name}"))?.ensure(false)?;
+    Ok(folder)
+}
+
 /// Fetches something into its folder, which is empty.
 fn fetch(fetched: &Fetched, folder: &Path) -> Result<(), String> {
     match fetched.by {
         By::Npm => npm(fetched, folder),
+        By::Cargo => cargo(fetched, folder),
         By::Maven => by_maven(fetched, folder),
         By::Pip => {
             let found = REQUIREMENTS.iter().find(|(name, _)| *name == fetched.checksum);
@@ -130,6 +142,16 @@ fn pip(folder: &Path, environment: &str, requirements: &str, more: &[&str]) -> R
     Task::new(&format!("{environment}/bin/python"), &quiet).more(&exact).more(more).run()
 }
 
+/// Compiles a program of crates.io with the versions of its lock file.
+fn cargo(fetched: &Fetched, folder: &Path) -> Result<(), String> {
+    let options: Vec<&str> = fetched.options.iter().map(String::as_str).collect();
+    let root = folder.to_string_lossy();
+    Task::new("cargo", &["install", "--quiet", "--locked", "--root", &root, "--version", &fetched.version])
+        .more(&options)
+        .more(&[&fetched.package])
+        .run()
+}
+
 /// Installs one package of npm, without its scripts.
 fn npm(fetched: &Fetched, folder: &Path) -> Result<(), String> {
     let Fetched { package, version, checksum, .. } = fetched;
@@ -190,6 +212,7 @@ mod tests {
             version: version.to_owned(),
             checksum: "0".to_owned(),
             inside: "made".to_owned(),
+            options: Vec::new(),
             then: String::new(),
         };
         let makes =
@@ -206,7 +229,7 @@ mod tests {
 
     #[test]
     fn every_python_package_has_a_version_and_checksums_and_names_no_registry() {
-        for ((_, requirements), least) in REQUIREMENTS.into_iter().zip([8, 15, 50]) {
+        for ((_, requirements), least) in REQUIREMENTS.into_iter().zip([8, 13, 15, 50]) {
             let pins: Vec<&str> = requirements.lines().filter(|line| line.contains("==")).collect();
             assert!(pins.len() >= least && pins.iter().all(|line| line.ends_with('\\')), "{pins:?}");
             assert!(requirements.matches("--hash=sha256:").count() > pins.len());

@@ -8,12 +8,14 @@ pub mod emulated;
 pub mod fetched;
 pub mod fuzz;
 pub mod guest;
+mod installed;
 pub mod machines;
 pub mod packages;
 mod table;
 pub mod watched;
 
 use crate::command::Task;
+use crate::site;
 use crate::steps::Steps;
 use crate::test::Counts;
 use table::{Part, tables};
@@ -45,6 +47,10 @@ fn beside(name: &str, scale: Scale, variables: &Variables) -> Result<(), String>
     let seconds = |hours: f64, share: f64, least: f64| format!("{:.0}", (share * hours).max(least));
     match (name, scale) {
         ("portable", _) => portable(scale),
+        ("packages", Scale::Smoke) => installed::run(None),
+        ("packages", _) => installed::run(Some(folder(variables, "THREADWISE_TEST_COMPONENTS")?)),
+        ("site", Scale::Smoke) => site::stage().map(|_| ()),
+        ("site", _) => site::run().and_then(|()| site::widths::check()),
         ("engines", _) => workers(scale, variables),
         ("fuzz", Scale::Smoke) => fuzz::run(&["--inputs", "300", "--seed", "1"]),
         ("fuzz", Scale::Once) => fuzz::run(&["--seconds", "20", "--seed", "1"]),
@@ -196,6 +202,14 @@ fn tell(task: Task, variables: &Variables) -> Task {
     variables.iter().fold(task, |task, [name, value]| task.env(name, value))
 }
 
+/// The folder that a variable names.
+fn folder<'a>(variables: &'a Variables, variable: &str) -> Result<&'a str, String> {
+    let found = variables.iter().find(|[name, _]| name == variable).map(|[_, value]| value.as_str());
+    found.ok_or_else(|| {
+        format!("{variable} is not set: the table of parts in xtask/src/lab/parts.toml is wrong")
+    })
+}
+
 /// Recorded machines, if THREADWISE_MACHINES names a folder of them: they are not part of the project.
 fn recorded_machines() -> Result<(), String> {
     if std::env::var_os("THREADWISE_MACHINES").is_none() {
@@ -225,21 +239,16 @@ fn portable(scale: Scale) -> Result<(), String> {
 /// The tests of the workers, which run on the environment's own interpreter, and those of a proxy's use of its
 /// driver, on the clients'. Those of an engine with a proxy start the program.
 fn workers(scale: Scale, variables: &Variables) -> Result<(), String> {
-    let folder = |variable: &str| {
-        let found = variables.iter().find(|[name, _]| name == variable).map(|[_, value]| value.as_str());
-        found.ok_or_else(|| {
-            format!("{variable} is not set: the table of parts in xtask/src/lab/parts.toml is wrong")
-        })
-    };
     // -B: no compiled files beside the sources.
     let unittest = ["-B", "-m", "unittest", "discover", "-s", "workers/tests"];
-    let engines = Task::new(&format!("{}/bin/python", folder("THREADWISE_TEST_ENGINES")?), &unittest);
+    let engines =
+        Task::new(&format!("{}/bin/python", folder(variables, "THREADWISE_TEST_ENGINES")?), &unittest);
     if scale == Scale::Smoke {
         return tell(engines.more(&["-p", "test_plan.py"]), variables).run();
     }
     Task::new("cargo", &["build", "--quiet", "-p", "threadwise"]).run()?;
     tell(engines, variables).run()?;
-    let drivers = Task::new(&format!("{}/python", folder("THREADWISE_TEST_CLIENTS")?), &unittest);
+    let drivers = Task::new(&format!("{}/python", folder(variables, "THREADWISE_TEST_CLIENTS")?), &unittest);
     tell(drivers.more(&["-p", "test_oracle_statements.py"]), variables).run()
 }
 

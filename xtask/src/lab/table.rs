@@ -54,10 +54,14 @@ pub struct Fetched {
     pub package: String,
     /// The pinned version.
     pub version: String,
-    /// The checksum, in the form of its tool; for pip, the text that has them.
+    /// The checksum, in the form of its tool; for pip, the text that has them; none for cargo, whose index has it.
+    #[serde(default)]
     pub checksum: String,
     /// The part that tests use, in its folder.
     pub inside: String,
+    /// Further options of its tool.
+    #[serde(default)]
+    pub options: Vec<String>,
     /// A command of a shell in its folder, when it has been fetched.
     #[serde(default)]
     pub then: String,
@@ -75,6 +79,8 @@ pub enum By {
     Pip,
     /// One Python package in a folder.
     PipTarget,
+    /// A program that is compiled.
+    Cargo,
 }
 
 impl By {
@@ -84,6 +90,7 @@ impl By {
             Self::Npm => &["npm"],
             Self::Maven => &["maven", "python3"],
             Self::Pip | Self::PipTarget => &["python3", "python3-venv"],
+            Self::Cargo => &[],
         }
     }
 }

@@ -9,17 +9,17 @@ use crate::{OptionValue, Options};
 
 /// Name and text of each parser, in display order.
 const PARSERS: [(&str, &str); 11] = [
-    ("pgbench", include_str!("../../../../studies/parsers/pgbench.toml")),
-    ("pgbench-progress", include_str!("../../../../studies/parsers/pgbench-progress.toml")),
-    ("pgbench-14", include_str!("../../../../studies/parsers/pgbench-14.toml")),
-    ("sysbench", include_str!("../../../../studies/parsers/sysbench.toml")),
-    ("sysbench-memory", include_str!("../../../../studies/parsers/sysbench-memory.toml")),
-    ("sysbench-oltp", include_str!("../../../../studies/parsers/sysbench-oltp.toml")),
-    ("hammerdb", include_str!("../../../../studies/parsers/hammerdb.toml")),
-    ("slob", include_str!("../../../../studies/parsers/slob.toml")),
-    ("ostress", include_str!("../../../../studies/parsers/ostress.toml")),
-    ("sqlcmd", include_str!("../../../../studies/parsers/sqlcmd.toml")),
-    ("worklist", include_str!("../../../../studies/parsers/worklist.toml")),
+    ("pgbench", include_str!("../../studies/parsers/pgbench.toml")),
+    ("pgbench-progress", include_str!("../../studies/parsers/pgbench-progress.toml")),
+    ("pgbench-14", include_str!("../../studies/parsers/pgbench-14.toml")),
+    ("sysbench", include_str!("../../studies/parsers/sysbench.toml")),
+    ("sysbench-memory", include_str!("../../studies/parsers/sysbench-memory.toml")),
+    ("sysbench-oltp", include_str!("../../studies/parsers/sysbench-oltp.toml")),
+    ("hammerdb", include_str!("../../studies/parsers/hammerdb.toml")),
+    ("slob", include_str!("../../studies/parsers/slob.toml")),
+    ("ostress", include_str!("../../studies/parsers/ostress.toml")),
+    ("sqlcmd", include_str!("../../studies/parsers/sqlcmd.toml")),
+    ("worklist", include_str!("../../studies/parsers/worklist.toml")),
 ];
 
 /// A parser for one tool's output.

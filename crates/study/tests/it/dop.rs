@@ -195,7 +195,7 @@ fn treatments_have_options_of_their_own() {
 #[test]
 fn repeated_and_too_many_streams_are_no_more_work_than_a_study_may_be() {
     let text = |streams: &str| {
-        let preset = include_str!("../../../../studies/tpch-streams.toml");
+        let preset = include_str!("../../studies/tpch-streams.toml");
         let at = preset.find("\nstreams = ").unwrap() + 1;
         let end = at + preset[at..].find('\n').unwrap();
         format!("{}streams = [{streams}]{}", &preset[..at], &preset[end..])
@@ -221,7 +221,7 @@ fn repeated_and_too_many_streams_are_no_more_work_than_a_study_may_be() {
 
 #[test]
 fn a_placement_that_is_repeated_is_one() {
-    let preset = include_str!("../../../../studies/parallel-queries.toml");
+    let preset = include_str!("../../studies/parallel-queries.toml");
     let placements = preset.lines().find(|line| line.starts_with("placements = ")).unwrap();
     let inside = placements.trim_start_matches("placements = [").trim_end_matches(']');
     let repeated = format!("placements = [{}]", vec![inside; 2_000].join(", "));

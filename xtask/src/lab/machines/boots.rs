@@ -11,7 +11,7 @@ use serde_json::Value;
 use std::time::Duration;
 
 /// The preset, reduced by [`definition`].
-const PRESET: &str = include_str!("../../../../studies/smt-boots.toml");
+const PRESET: &str = include_str!("../../../../crates/study/studies/smt-boots.toml");
 /// The reductions: an emulator is slow, and its times mean nothing.
 const SMALLER: [(&str, &str); 4] = [
     ("data = [\"l2\", \"memory\"]", "data = [\"l2\"]"),
