@@ -20,6 +20,12 @@ const BOOK: &str = include_str!("book.toml");
 pub const SITE: &str = "target/site";
 /// Where the book's sources are put together.
 const STAGED: &str = "target/site-book";
+/// The page about cards, and where the site has the cards themselves.
+const GALLERY: &str = "gallery/README.md";
+const CARDS: &str = "cards";
+/// Folders of documents, and of files that documents link to.
+const FOLDERS: [&str; 6] =
+    ["docs/", "evidence/", "gallery/", "dashboards/", "integrations/", "python/examples/"];
 /// Its first page.
 const FIRST: &str = "README.md";
 
@@ -43,6 +49,10 @@ pub fn run() -> Result<(), String> {
     let site = absolute(SITE)?;
     Task::new(&format!("{mdbook}/mdbook"), &["build", STAGED, "--dest-dir", &site.to_string_lossy()])
         .run()?;
+    let cards = site.join(CARDS).to_string_lossy().into_owned();
+    let gallery =
+        ["run", "--quiet", "--package", "threadwise", "--", "gallery", "gallery", "--output", &cards];
+    Task::new("cargo", &gallery).run()?;
     let broken = links::broken(&site)?;
     broken.iter().for_each(|link| eprintln!("{link}"));
     if !broken.is_empty() {
@@ -66,6 +76,9 @@ pub fn stage() -> Result<usize, String> {
     for file in &files {
         copy(Path::new(file), &staged.join("pages").join(file))?;
     }
+    let about = fs::read_to_string(GALLERY).map_err(|cause| format!("{GALLERY}: {cause}"))?;
+    let linked = format!("{about}\n[The cards as a page](../{CARDS}/index.html)\n");
+    write(&staged.join("pages").join(GALLERY), &linked)?;
     write(&staged.join("book.toml"), BOOK)?;
     let mut summary = format!("# Summary\n\n[threadwise]({FIRST})\n");
     for part in &parts {
@@ -85,7 +98,7 @@ fn parts() -> Result<Vec<Part>, String> {
 /// Documents, and what they show.
 fn is_of_site(path: &str) -> bool {
     let is_document = |path: &str| path.ends_with(".md") && !path.contains('/');
-    path.starts_with("docs/") || path.starts_with("evidence/") || is_document(path)
+    FOLDERS.iter().any(|folder| path.starts_with(folder)) || is_document(path)
 }
 
 /// A page that no part names.
