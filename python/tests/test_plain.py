@@ -167,6 +167,12 @@ class Program(InFolder):
             # Without it raw data is read, and a notebook shows why there is no answer.
             self.assertIn("nor on PATH", threadwise.open("simulated.threadwise")._repr_html_())
 
+    def test_the_module_is_the_program(self) -> None:
+        source = str(ROOT / "python" / "src")
+        words = [sys.executable, "-m", "threadwise", "card", "--help"]
+        done = subprocess.run(words, env={**os.environ, "PYTHONPATH": source}, capture_output=True, text=True)
+        self.assertEqual((done.returncode, done.stdout[:13]), (0, "Print a study"), done.stderr)
+
     def test_a_report_is_short_and_safe_in_a_notebook(self) -> None:
         self.assertEqual(self.study.trust, "LOW")
         self.assertIn("SIMULATED", self.study._repr_html_())
