@@ -14,7 +14,7 @@ import unittest
 from pathlib import Path
 from unittest import mock
 
-from support import SHORT, STORED, InFolder, exported, is_exported, observed, studies
+from support import ROOT, SHORT, STORED, InFolder, exported, is_exported, observed, studies
 
 import threadwise
 from threadwise import _program, _raw, _study
