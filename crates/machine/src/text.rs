@@ -60,10 +60,12 @@ const FORMAT: [RangeInclusive<char>; 21] = [
 ];
 
 /// Whether a character can change how the text around it looks, or can hide in it: control
-/// characters (Cc), format characters (Cf), and the line and paragraph separators U+2028 and U+2029.
+/// characters (Cc), format characters (Cf), the line and paragraph separators U+2028 and U+2029, and U+FFFE and U+FFFF,
+/// which no XML may have (XML 1.0, `Char`).
 pub fn is_deceptive(c: char) -> bool {
     let is_format = |c| FORMAT.iter().any(|range| range.contains(&c));
-    c.is_control() || c >= '\u{ad}' && (matches!(c, '\u{2028}' | '\u{2029}') || is_format(c))
+    c.is_control()
+        || c >= '\u{ad}' && (matches!(c, '\u{2028}' | '\u{2029}' | '\u{fffe}' | '\u{ffff}') || is_format(c))
 }
 
 /// Prose on one line: deceptive characters and white space become single spaces; at most `limit`
