@@ -1,5 +1,6 @@
 //! `threadwise card`: a study as a kilobyte for sharing. `threadwise gallery`: cards as a page.
 
+use crate::engines;
 use crate::error::AppError;
 use crate::opened::Opened;
 use crate::output;
@@ -74,7 +75,8 @@ fn of_file(file: &Path) -> Result<Card, AppError> {
     let opened = Opened::open(file)?;
     let facts = opened.facts();
     let trust = threadwise_analysis::document(&facts).screen.trust.level;
-    Ok(Card::of(&facts, trust, opened.instance_type().map(str::to_owned)))
+    let card = Card::of(&facts, trust, opened.instance_type().map(str::to_owned));
+    Ok(if engines::names().contains(&facts.study.engine.as_str()) { card } else { card.of_other_engine() })
 }
 
 /// Checks the cards, and writes the page.

@@ -109,7 +109,9 @@ fn forms_of_services_say_the_same(lab: &Lab) {
     let github = shown("github");
     assert_eq!(github.matches("::error title=threadwise%3A regression::").count(), 2, "{github}");
     assert!(
-        github.contains("::notice title=threadwise::SIMULATED: It got worse: 2 of 2 treatments by 3%25 or more"),
+        github.contains(
+            "::notice title=threadwise::SIMULATED: It got worse: 2 of 2 treatments by 3%25 or more"
+        ),
         "{github}"
     );
     let junit = shown("junit");
