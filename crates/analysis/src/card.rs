@@ -85,7 +85,7 @@ pub struct Figure {
     pub data: String,
     /// The ratio; of `neighbour-share` a share; of `knee` a number of sessions.
     pub value: f64,
-    /// Its interval at 95%, adjusted for all figures of the study that are judged together; `null` of a knee.
+    /// Its interval at 95% or a higher level, adjusted for all figures of the study that are judged together; `null` of a knee.
     pub interval: Option<[f64; 2]>,
 }
 
@@ -251,10 +251,10 @@ impl Figure {
         if FIGURES.iter().all(|kind| kind.what != what) {
             return Some(format!("it has an unknown figure '{what}'"));
         }
-        let range = match what.as_str() {
-            KNEE => 1.0..=4096.0,
-            "neighbour-share" => 0.0..=1.0,
-            _ => 0.05..=20.0,
+        let (range, ends_range) = match what.as_str() {
+            KNEE => (1.0..=4096.0, 0.0..=0.0),
+            "neighbour-share" => (0.0..=1.0, -1.0..=2.0),
+            _ => (0.05..=20.0, 0.0..=100.0),
         };
         let is_around = |ends: [f64; 2]| ends[0] <= *value && *value <= ends[1];
         match () {
@@ -262,8 +262,8 @@ impl Figure {
                 Some(format!("{what} is {value}, not from {} to {}", range.start(), range.end()))
             }
             () if interval.is_none() && what != KNEE => Some(format!("{what} has no interval")),
-            () if interval.is_some_and(|ends| !is_around(ends) || !is_interval(ends, &(-1.0..=100.0))) => {
-                Some(format!("the interval of {what} does not contain it"))
+            () if interval.is_some_and(|ends| !is_around(ends) || !is_interval(ends, &ends_range)) => {
+                Some(format!("the interval of {what} does not contain it, or cannot be"))
             }
             () => fault_of_text(data).map(|fault| format!("data of {what} {fault}")),
         }
@@ -282,9 +282,17 @@ fn is_day(text: &str) -> bool {
     text.len() == FIRST_DAY.len() && text.chars().enumerate().all(form)
 }
 
+/// Whether readers may copy a command: `threadwise run command -- reboot` is one of plain letters, too.
 fn is_command(text: &str) -> bool {
-    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || letter == '-' || letter == ' ';
-    text.starts_with("threadwise run ") && text.len() <= MOST_LETTERS && text.chars().all(is_plain)
+    let is_word =
+        |text: &str| text.chars().all(|letter| letter.is_ascii_alphanumeric() || "-_".contains(letter));
+    let words: Vec<&str> = text.split(' ').collect();
+    match words[..] {
+        ["threadwise", "run", preset] | ["threadwise", "run", preset, "--engine", _] => {
+            presets::get(preset).is_some() && text.len() <= MOST_LETTERS && words.into_iter().all(is_word)
+        }
+        _ => false,
+    }
 }
 
 /// What is wrong with a text that is shown to others. Names of hosts, users and paths have signs that these do not need.
@@ -534,7 +542,7 @@ mod tests {
     #[test]
     fn cards_that_cannot_be_are_refused_with_the_reason() {
         type Change = fn(&mut Card);
-        let changes: [(Change, &str); 19] = [
+        let changes: [(Change, &str); 21] = [
             (|card| card.card = 2, "its form is 2"),
             (|card| card.simulated = true, "from a model"),
             (|card| card.date = "2026-12-02".into(), "not a day from 2026-01-01 to 2026-12-01"),
@@ -551,9 +559,11 @@ mod tests {
             (|card| card.a_a = Some([1.2, 1.1]), "a_a is not an interval"),
             (|card| card.figures.clear(), "0 figures"),
             (|card| card.redo = Some("threadwise run x; rm -rf".into()), "command is not"),
+            (|card| card.redo = Some("threadwise run command -- reboot".into()), "command is not"),
             (|card| card.figures[0].what = "speed".into(), "unknown figure 'speed'"),
             (|card| card.figures[0].value = 200.0, "second-thread is 200"),
             (|card| card.figures[0].interval = Some([1.4, 1.5]), "does not contain it"),
+            (|card| card.figures[0].interval = Some([-1.0, 1.5]), "or cannot be"),
         ];
         for (change, part) in changes {
             let mut card = made();
