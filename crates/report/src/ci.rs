@@ -9,7 +9,7 @@ use crate::markdown::{self, escaped};
 use crate::text::plain;
 use crate::{Document, ReportError};
 use minijinja::Value;
-use threadwise_analysis::compare::change::{self, Change, Changed};
+use threadwise_analysis::compare::change::{self, Change, Changed, LeftOut};
 use threadwise_document::Prose;
 
 const JUNIT: &str = include_str!("../templates/junit.xml");
@@ -76,8 +76,11 @@ pub fn github(change: &Change<'_>) -> String {
     let answer: Vec<String> =
         change::answer(change).iter().map(|finding| plain(&finding.line.to_string(), true)).collect();
     let treatments: String = change.treatments.iter().map(of_treatment).collect();
+    let of_left_out =
+        |one: &LeftOut| line("warning", "threadwise: not compared", &format!("{}: {}", one.name, one.reason));
+    let left_out: String = change.left_out.iter().map(of_left_out).collect();
     let answer = format!("{}{}", simulated(change), answer.join(" "));
-    format!("{treatments}{}", line("notice", "threadwise", &answer))
+    format!("{treatments}{left_out}{}", line("notice", "threadwise", &answer))
 }
 
 /// Data of a workflow command.
@@ -86,7 +89,7 @@ fn data(text: &str) -> String {
 }
 
 /// JUnit XML: a case for each treatment. A regression is a failure; one that is undecided is a failure, too, or with
-/// `passes_undecided` skipped.
+/// `passes_undecided` skipped; one that is not compared is skipped.
 ///
 /// # Errors
 /// [`ReportError::Template`], a fault of the program.
@@ -99,21 +102,31 @@ pub fn junit(change: &Change<'_>, passes_undecided: bool) -> Result<String, Repo
         Outcome::Passed => "",
     };
     let case = |(one, outcome): (&Changed<'_>, &Outcome)| {
-        let (low, high) = (one.ratio.adjusted_low, one.ratio.adjusted_high);
+        let ratio = [one.ratio.value, one.ratio.adjusted_low, one.ratio.adjusted_high];
+        let known = if one.ratio.has_ends() { &ratio[..] } else { &ratio[..1] };
         Value::from_pairs([
             ("name", Value::from(one.name)),
             ("element", Value::from(element(*outcome))),
             ("kind", Value::from(outcome.words())),
             ("message", Value::from(figure(change, one))),
-            ("ratio", Value::from(vec![one.ratio.value, low, high])),
+            ("ratio", Value::from(known.to_vec())),
         ])
     };
-    let cases: Vec<Value> = change.treatments.iter().zip(&outcomes).map(case).collect();
+    let left_out = change.left_out.iter().map(|one| {
+        let texts = [
+            ("name", &*one.name),
+            ("element", "skipped"),
+            ("kind", "not compared"),
+            ("message", &*one.reason),
+        ];
+        Value::from_pairs(texts.map(|(name, text)| (name, Value::from(text))))
+    });
+    let cases: Vec<Value> = change.treatments.iter().zip(&outcomes).map(case).chain(left_out).collect();
     let count = |name: &str| outcomes.iter().filter(|outcome| element(**outcome) == name).count();
     let values = Value::from_pairs([
         ("about", Value::from(format!("{}{}", simulated(change), change.quantity.name))),
         ("failures", Value::from(count("failure"))),
-        ("skipped", Value::from(count("skipped"))),
+        ("skipped", Value::from(count("skipped") + change.left_out.len())),
         ("obstacles", Value::from(change.obstacles.clone())),
         ("cases", Value::from(cases)),
     ]);
@@ -126,7 +139,10 @@ pub fn comment(change: &Change<'_>, document: &Document) -> String {
         let outcome = Outcome::of(change, one).words();
         format!("| {} | {} | {outcome} |\n", escaped(one.name), escaped(&ratio(one)))
     };
-    let rows: String = change.treatments.iter().map(row).collect();
+    let left_out =
+        |one: &LeftOut| format!("| {} | {} | not compared |\n", escaped(&one.name), escaped(&one.reason));
+    let rows: String =
+        change.treatments.iter().map(row).chain(change.left_out.iter().map(left_out)).collect();
     let metric = escaped(&change.quantity.name);
     let heading = format!("| treatment | {metric}, after over before | |\n|---|---|---|");
     let (head, footer) = (markdown::head(document), plain(&document.footer, true));

@@ -159,13 +159,25 @@ fn names_of_treatments_stay_text_in_every_form() {
     for file in ["a0", "b0"] {
         lab.ok(&[&["run", "names.toml"][..], &options, &[file]].concat());
     }
-    let shown = |form: &str| lab.ok(&["compare", "--before", "a0", "--after", "b0", "--format", form]).stdout;
+    lab.ok(&[&["run", "names.toml", "--placement=one-cpu", "--blocks=1"][..], &options, &["c0"]].concat());
+    let beside = |after: &str, form: &str| {
+        lab.ok(&["compare", "--before", "a0", "--after", after, "--format", form]).stdout
+    };
+    let shown = |form: &str| beside("b0", form);
     let comment = shown("markdown");
     let row = r#"| a]]>\&"\<\\\| \`b\` \<!-- [x]\(u) \*y\* %0A::error::x | "#;
     assert!(comment.contains(row), "{comment}");
     let github = shown("github");
     assert!(github.lines().all(|line| line.starts_with("::warning ") || line.starts_with("::notice ")));
     assert!(github.contains("%250A::error::x: ") && github.contains("::SIMULATED: These"), "{github}");
+    // What is not compared is shown, and ends that are not known are left out.
+    let [comment, warnings, cases, bencher] =
+        ["markdown", "github", "junit", "bencher"].map(|form| beside("c0", form));
+    assert!(comment.contains("| one-cpu | not in all studies | not compared |"), "{comment}");
+    assert!(warnings.contains("::warning title=threadwise%3A not compared::one-cpu: not in"), "{warnings}");
+    assert!(cases.contains(r#"<skipped message="not compared: not in all studies"/>"#), "{cases}");
+    assert!(cases.contains("tests=\"3\"") && cases.contains("skipped=\"3\""), "{cases}");
+    assert!(!cases.contains("\"inf\"") && !bencher.contains("0.0"), "{cases}{bencher}");
     let junit = shown("junit");
     assert!(
         junit.contains(r#"name="a]]&gt;&amp;&quot;&lt;\| `b` &lt;!-- [x](u) *y* %0A::error::x""#),
