@@ -77,6 +77,28 @@ fn a_job_passes_without_a_regression_and_keeps_its_report() {
 }
 
 #[test]
+fn the_examples_of_the_files_measure_what_they_show() {
+    let bench = "#!/bin/sh\nif [ $VERSION = new ]; then rate=500; else rate=1000; fi\ncat <<END\n\
+                 number of failed transactions: 0 (0.000%)\nlatency average = 1.0 ms\n\
+                 tps = $rate.5 (without initial connection time)\nEND\n";
+    for (file, key) in [("github/action.yml", "measure: "), ("gitlab.yml", "MEASURE: ")] {
+        let lab = Lab::new();
+        let text = std::fs::read_to_string(repository().join("integrations").join(file)).unwrap();
+        let example = text.lines().find_map(|line| line.strip_prefix('#')?.trim().strip_prefix(key)).unwrap();
+        let options = "--no-html --allow-busy --no-probe --blocks=2";
+        let measure =
+            example.replace("$$", "$").replace("--no-html", options).replace("./bench.sh", "sh bench.sh");
+        std::fs::write(lab.path().join("bench.sh"), bench).unwrap();
+        let said = run_with(
+            &lab,
+            file,
+            [("MEASURE", &measure), ("PAIRS", "3"), ("OPTIONS", ""), ("FOLDER", "change")],
+        );
+        assert_eq!(said.code, Some(4), "{measure}: {}{}", said.stdout, said.stderr);
+    }
+}
+
+#[test]
 fn what_is_not_measured_is_no_answer() {
     for file in ["github/action.yml", "gitlab.yml"] {
         let lab = Lab::new();
