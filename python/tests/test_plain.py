@@ -173,6 +173,28 @@ class Program(InFolder):
         done = subprocess.run(words, env={**os.environ, "PYTHONPATH": source}, capture_output=True, text=True)
         self.assertEqual((done.returncode, done.stdout[:13]), (0, "Print a study"), done.stderr)
 
+    def test_another_program_is_named_and_never_the_file(self) -> None:
+        printing = ["echo '{}'", "echo no JSON", "printf '\\377'"]
+        programs = [*(f"#!/bin/sh\n{command}" for command in printing), "#!/nowhere", "no program"]
+        os.makedirs("other", exist_ok=True)
+        for text in programs:
+            # By another process: a descriptor that is open for writing elsewhere would forbid to run it.
+            words = ["sh", "-c", 'printf "%s\n" "$1" > other/threadwise && chmod 755 other/threadwise', "sh", text]
+            subprocess.run(words, check=True)
+            path = f"{os.path.abspath('other')}:/usr/bin:/bin"
+            with mock.patch("sysconfig.get_path", return_value="/none"), mock.patch.dict(os.environ, PATH=path):
+                study = threadwise.open("simulated.threadwise")
+                with self.subTest(text):
+                    with self.assertRaisesRegex(threadwise.Error, "other/threadwise cannot be used by this module"):
+                        study.report
+                    self.assertIn("cannot be used", study._repr_html_())
+
+    def test_what_measures_nothing_is_told(self) -> None:
+        with self.assertRaisesRegex(threadwise.Error, "ended without .*: it measures nothing with an option"):
+            threadwise.run(**SHORT, plan=True)
+        with self.assertRaisesRegex(threadwise.Error, "'sleep 1' is a text: give a list of words"):
+            threadwise.run("command", command="sleep 1", plan=True)
+
     def test_a_report_is_short_and_safe_in_a_notebook(self) -> None:
         self.assertEqual(self.study.trust, "LOW")
         self.assertIn("SIMULATED", self.study._repr_html_())

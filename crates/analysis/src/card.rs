@@ -17,6 +17,10 @@ use threadwise_study::{ComparisonKind, OptionValue, Study, Workload, presets};
 
 /// Version of this form.
 pub const VERSION: u32 = 1;
+/// An engine or a workload of the user's, whose name is not in a card.
+const OTHER: &str = "other";
+/// Levels of data whose words are in a card.
+const DATA: [&str; 4] = ["data=l2", "data=llc", "data=memory", "data=large"];
 /// Most figures of a card; with texts of usual length it then has at most a kilobyte.
 const MOST_FIGURES: usize = 7;
 /// Most characters of a text.
@@ -81,7 +85,7 @@ pub struct Figure {
     pub data: String,
     /// The ratio; of `neighbour-share` a share; of `knee` a number of sessions.
     pub value: f64,
-    /// Its interval at 95%, adjusted for all figures of the study that are judged together; `null` of a knee.
+    /// Its interval at 95% or a higher level, adjusted for all figures of the study that are judged together; `null` of a knee.
     pub interval: Option<[f64; 2]>,
 }
 
@@ -131,7 +135,7 @@ pub const FIGURES: [FigureKind; 11] = [
     figure_kind(
         KNEE,
         "knee",
-        "fewest sessions that are shown to be as fast as any number, within the margin",
+        "fewest sessions that are shown to be as fast as any number, within the margin, where more were measured",
     ),
     figure_kind("cores", "two cores", "two cores over both threads of one"),
 ];
@@ -165,18 +169,21 @@ impl Card {
         let floor = facts.widest_floor().map(|floor| [floor.ratio.low, floor.ratio.high].map(short));
         Self {
             card: VERSION,
-            threadwise: cut(facts.program_version),
+            threadwise: plain(facts.program_version).unwrap_or_default(),
             date: facts.created_utc.get(..FIRST_DAY.len()).unwrap_or_default().to_owned(),
-            cpu: topology.identity.cpu_model.as_deref().map(cut),
-            hypervisor: topology.identity.hypervisor.as_deref().map(cut),
-            instance: instance.as_deref().map(cut),
+            cpu: topology.identity.cpu_model.as_deref().and_then(plain),
+            hypervisor: topology.identity.hypervisor.as_deref().and_then(plain),
+            instance: instance.as_deref().and_then(plain),
             packages: topology.packages.len(),
             numa_nodes: topology.numa_nodes.len(),
             cores: topology.cores.len(),
             threads_per_core: threads_a_core(facts),
-            engine: cut(&study.engine),
-            engine_version: cut(facts.engine_version),
-            workload: study.workload.name().to_owned(),
+            engine: plain(&study.engine).unwrap_or_else(|| OTHER.to_owned()),
+            engine_version: plain(facts.engine_version).unwrap_or_default(),
+            workload: match &study.workload {
+                Workload::Other(_) => OTHER.to_owned(),
+                workload => workload.name().to_owned(),
+            },
             simulated: facts.is_simulated(),
             blocks: facts.analysis.blocks,
             trust,
@@ -184,6 +191,13 @@ impl Card {
             figures: figures(facts),
             redo: redo(study),
         }
+    }
+
+    /// The same, of an engine that did not come with this program: its name, its version and what it calls the sizes of
+    /// its data are the user's texts.
+    pub fn of_other_engine(mut self) -> Self {
+        self.figures.iter_mut().for_each(|figure| figure.data.clear());
+        Self { engine: OTHER.to_owned(), engine_version: String::new(), redo: None, ..self }
     }
 
     /// What is wrong with a card of others that came to a gallery on a day (`2026-11-30`), in words; `None` if
@@ -237,10 +251,10 @@ impl Figure {
         if FIGURES.iter().all(|kind| kind.what != what) {
             return Some(format!("it has an unknown figure '{what}'"));
         }
-        let range = match what.as_str() {
-            KNEE => 1.0..=4096.0,
-            "neighbour-share" => 0.0..=1.0,
-            _ => 0.05..=20.0,
+        let (range, ends_range) = match what.as_str() {
+            KNEE => (1.0..=4096.0, 0.0..=0.0),
+            "neighbour-share" => (0.0..=1.0, -1.0..=2.0),
+            _ => (0.05..=20.0, 0.0..=100.0),
         };
         let is_around = |ends: [f64; 2]| ends[0] <= *value && *value <= ends[1];
         match () {
@@ -248,8 +262,8 @@ impl Figure {
                 Some(format!("{what} is {value}, not from {} to {}", range.start(), range.end()))
             }
             () if interval.is_none() && what != KNEE => Some(format!("{what} has no interval")),
-            () if interval.is_some_and(|ends| !is_around(ends) || !is_interval(ends, &(-1.0..=100.0))) => {
-                Some(format!("the interval of {what} does not contain it"))
+            () if interval.is_some_and(|ends| !is_around(ends) || !is_interval(ends, &ends_range)) => {
+                Some(format!("the interval of {what} does not contain it, or cannot be"))
             }
             () => fault_of_text(data).map(|fault| format!("data of {what} {fault}")),
         }
@@ -268,9 +282,17 @@ fn is_day(text: &str) -> bool {
     text.len() == FIRST_DAY.len() && text.chars().enumerate().all(form)
 }
 
+/// Whether readers may copy a command: `threadwise run command -- reboot` is one of plain letters, too.
 fn is_command(text: &str) -> bool {
-    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || letter == '-' || letter == ' ';
-    text.starts_with("threadwise run ") && text.len() <= MOST_LETTERS && text.chars().all(is_plain)
+    let is_word =
+        |text: &str| text.chars().all(|letter| letter.is_ascii_alphanumeric() || "-_".contains(letter));
+    let words: Vec<&str> = text.split(' ').collect();
+    match words[..] {
+        ["threadwise", "run", preset] | ["threadwise", "run", preset, "--engine", _] => {
+            presets::get(preset).is_some() && text.len() <= MOST_LETTERS && words.into_iter().all(is_word)
+        }
+        _ => false,
+    }
 }
 
 /// What is wrong with a text that is shown to others. Names of hosts, users and paths have signs that these do not need.
@@ -291,10 +313,11 @@ fn fault_of_text(text: &str) -> Option<String> {
     }
 }
 
-/// A text as a card has it.
-fn cut(text: &str) -> String {
+/// A text as a card has it; `None` of one that a gallery would refuse.
+fn plain(text: &str) -> Option<String> {
     let whole: Vec<&str> = text.split_whitespace().collect();
-    whole.join(" ").chars().take(MOST_LETTERS).collect()
+    let cut: String = whole.join(" ").chars().take(MOST_LETTERS).collect();
+    fault_of_text(&cut).is_none().then_some(cut)
 }
 
 fn short(value: f64) -> f64 {
@@ -328,6 +351,11 @@ fn figures(facts: &Facts<'_>) -> Vec<Figure> {
         analysis.choices.iter().filter(|choice| choice.axis == Axis::Sessions && choice.place != ONE_CORE);
     let knees = knees.filter_map(|choice| {
         let chosen = choice.candidates.iter().find(|one| Some(&one.treatment) == choice.chosen.as_ref())?;
+        // Of the largest number it is not known that more are no faster.
+        let is_most = choice.candidates.iter().all(|other| other.number <= chosen.number);
+        if is_most {
+            return None;
+        }
         figure(KNEE, data_class(facts.study, &choice.group), f64::from(chosen.number), None)
     });
     let all: Vec<Figure> = compared.chain(second_cpu).chain(asked).chain(knees).collect();
@@ -371,7 +399,8 @@ fn is_second_cpu(facts: &Facts<'_>, one: &Estimate) -> bool {
 /// The command that repeats a preset on the same kind of engine; its other options are not in it. Presets whose work is
 /// the user's cannot be repeated by others.
 fn redo(study: &Study) -> Option<String> {
-    presets::get(&study.name)?;
+    // A definition of the user's may have a preset's name.
+    presets::names().into_iter().find(|preset| *preset == (study.name.as_str(), study.title.as_str()))?;
     let is_theirs = matches!(study.workload, Workload::Command | Workload::WorkList | Workload::Transaction);
     let engine = if study.is_users_server() { "URL" } else { &study.engine };
     (!is_theirs).then(|| format!("threadwise run {} --engine {engine}", study.name))
@@ -380,7 +409,8 @@ fn redo(study: &Study) -> Option<String> {
 /// The size class of a group's data: where it fits (`inside L2`), or its size rounded up to a power of 2, or the scale
 /// of a data set; empty if it is not known.
 fn data_class(study: &Study, group: &str) -> String {
-    if let Some(words) = levels(group).find_map(|level| data_words(study, group, level)) {
+    let known = levels(group).find(|level| DATA.contains(level));
+    if let Some(words) = known.and_then(|level| data_words(study, group, level)) {
         return words.trim_start_matches("with ").to_owned();
     }
     let treatment = study.treatments.iter().find(|treatment| treatment.group == group);
@@ -390,7 +420,7 @@ fn data_class(study: &Study, group: &str) -> String {
             let mib = (*blocks as u64).div_ceil(256).max(1).next_power_of_two();
             format!("up to {mib} MiB per session")
         }
-        (_, Some(scale)) => format!("scale {scale}"),
+        (_, Some(scale @ (OptionValue::Integer(_) | OptionValue::Number(_)))) => format!("scale {scale}"),
         _ => String::new(),
     }
 }
@@ -415,7 +445,8 @@ mod tests {
         let mut study =
             study(&groups, &["same-core same-core 2", "one-cpu one-cpu 2", "pair same-package 2"]);
         study.treatments[5].options.insert("blocks".to_owned(), OptionValue::Integer(300_000));
-        study.name = "placement".to_owned();
+        let (name, title) = presets::names()[0];
+        (study.name, study.title) = (name.to_owned(), title.to_owned());
         let mut rates: Vec<(String, u64)> = Vec::new();
         for group in groups {
             let name = |treatment: &str| format!("{treatment}/{group}");
@@ -456,8 +487,6 @@ mod tests {
                 (SECOND_THREAD, large, 1.3),
                 (SECOND_CPU, "inside L2", 1.9),
                 (SECOND_CPU, large, 1.9),
-                (KNEE, "inside L2", 2.0),
-                (KNEE, large, 2.0),
             ]
         );
         let has_interval = |one: &&Figure| one.interval.is_some_and(|ends| ends[0] <= ends[1]);
@@ -467,10 +496,53 @@ mod tests {
         assert!(!format!("{card:?}").contains("secret"));
     }
 
+    /// The card of one group of a study with more sessions, changed before it is judged.
+    fn changed(group: &str, change: impl Fn(&mut Study)) -> Card {
+        let mut study = study(&[group], &["pair same-package 2", "two spread:2 2", "four spread:4 4"]);
+        change(&mut study);
+        let topology = machine(1, 2, 2);
+        let rates = [("A", 1000), ("A'", 1000), ("pair", 1900), ("two", 1900), ("four", 1900)];
+        let rates = rates.map(|(name, rate)| (name.to_owned(), rate * 100));
+        let analysis = analyse_on(&study, Some(&topology), &runs(&rates), 1.0);
+        Card::of(&Facts::new(&study, &topology, &analysis), TrustLevel::Good, None)
+    }
+
+    #[test]
+    fn a_knee_has_more_sessions_beside_it() {
+        let card = changed("data=l2", |_| ());
+        let knee = card.figures.iter().find(|figure| figure.what == KNEE);
+        assert_eq!(knee.map(|knee| (knee.value, knee.data.as_str())), Some((2.0, "inside L2")), "{card:?}");
+    }
+
+    #[test]
+    fn names_of_the_user_are_in_no_card() {
+        let secret = "db01.example";
+        let scale = |study: &mut Study| {
+            let options = study.treatments.iter_mut().map(|treatment| &mut treatment.options);
+            options
+                .for_each(|options| drop(options.insert("scale".into(), OptionValue::Text(secret.into()))));
+        };
+        let changes: [&dyn Fn(&mut Study); 4] =
+            [&|_| (), &scale, &|study| study.engine = "/srv/db01.example/engine".into(), &|study| {
+                study.workload = Workload::Other(secret.into())
+            }];
+        for change in changes {
+            let card = changed(&format!("device={secret},data={secret}"), change);
+            assert!(!card.figures.is_empty() && !format!("{card:?}").contains("db01"), "{card:?}");
+        }
+        // Titles and names of treatments, too; what repeats a preset is there for presets alone.
+        let card = changed("data=l2", |study| (study.title, study.engine) = (secret.into(), secret.into()));
+        assert_eq!(card.redo, None);
+        let other = card.of_other_engine();
+        assert!(!format!("{other:?}").contains("db01"), "{other:?}");
+        assert_eq!(plain("16.4 (Debian)\n built by joe@db01"), None);
+        assert_eq!(plain("1.0 \u{202e}x"), None);
+    }
+
     #[test]
     fn cards_that_cannot_be_are_refused_with_the_reason() {
         type Change = fn(&mut Card);
-        let changes: [(Change, &str); 19] = [
+        let changes: [(Change, &str); 21] = [
             (|card| card.card = 2, "its form is 2"),
             (|card| card.simulated = true, "from a model"),
             (|card| card.date = "2026-12-02".into(), "not a day from 2026-01-01 to 2026-12-01"),
@@ -487,9 +559,11 @@ mod tests {
             (|card| card.a_a = Some([1.2, 1.1]), "a_a is not an interval"),
             (|card| card.figures.clear(), "0 figures"),
             (|card| card.redo = Some("threadwise run x; rm -rf".into()), "command is not"),
+            (|card| card.redo = Some("threadwise run command -- reboot".into()), "command is not"),
             (|card| card.figures[0].what = "speed".into(), "unknown figure 'speed'"),
             (|card| card.figures[0].value = 200.0, "second-thread is 200"),
             (|card| card.figures[0].interval = Some([1.4, 1.5]), "does not contain it"),
+            (|card| card.figures[0].interval = Some([-1.0, 1.5]), "or cannot be"),
         ];
         for (change, part) in changes {
             let mut card = made();

@@ -60,10 +60,12 @@ const FORMAT: [RangeInclusive<char>; 21] = [
 ];
 
 /// Whether a character can change how the text around it looks, or can hide in it: control
-/// characters (Cc), format characters (Cf), and the line and paragraph separators U+2028 and U+2029.
+/// characters (Cc), format characters (Cf), the line and paragraph separators U+2028 and U+2029, and U+FFFE and U+FFFF,
+/// which no XML may have (XML 1.0, `Char`).
 pub fn is_deceptive(c: char) -> bool {
     let is_format = |c| FORMAT.iter().any(|range| range.contains(&c));
-    c.is_control() || c >= '\u{ad}' && (matches!(c, '\u{2028}' | '\u{2029}') || is_format(c))
+    c.is_control()
+        || c >= '\u{ad}' && (matches!(c, '\u{2028}' | '\u{2029}' | '\u{fffe}' | '\u{ffff}') || is_format(c))
 }
 
 /// Prose on one line: deceptive characters and white space become single spaces; at most `limit`
@@ -155,8 +157,8 @@ mod tests {
     const HOSTILE: &str = "a\u{1b}[31m\u{9b}2J\u{7}\u{202e}b\u{200b}\u{2066}c\u{ad}\u{2028}d\u{e0041}";
 
     #[test]
-    fn deceptive_are_control_and_format_characters_and_separators() {
-        let said = regex::Regex::new(r"^[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]$").unwrap();
+    fn deceptive_are_control_and_format_characters_separators_and_what_no_xml_has() {
+        let said = regex::Regex::new(r"^[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\x{FFFE}\x{FFFF}]$").unwrap();
         let differ =
             ('\0'..=char::MAX).filter(|&c| said.is_match(c.encode_utf8(&mut [0; 4])) != is_deceptive(c));
         assert_eq!(differ.collect::<Vec<char>>(), Vec::<char>::new());

@@ -5,11 +5,11 @@
 //! (<https://github.com/testmoapp/junitxml> lists what is common).
 
 use crate::html::filled;
-use crate::markdown;
+use crate::markdown::{self, escaped};
 use crate::text::plain;
 use crate::{Document, ReportError};
 use minijinja::Value;
-use threadwise_analysis::compare::change::{self, Change, Changed};
+use threadwise_analysis::compare::change::{self, Change, Changed, LeftOut};
 use threadwise_document::Prose;
 
 const JUNIT: &str = include_str!("../templates/junit.xml");
@@ -56,12 +56,17 @@ fn figure(change: &Change<'_>, one: &Changed<'_>) -> String {
     plain(&format!("{}: {} of {} before", one.name, ratio(one), change.quantity.name), true)
 }
 
+/// What comes before the answer of studies of a model.
+fn simulated(change: &Change<'_>) -> &'static str {
+    if change.studies.iter().any(|study| study.simulated) { "SIMULATED: " } else { "" }
+}
+
 /// Annotations of a GitHub workflow: an error for each regression, a warning for each treatment that may be one, and
 /// the answer as a notice.
 pub fn github(change: &Change<'_>) -> String {
     let line = |level: &str, title: &str, text: &str| {
-        let property = escaped(title).replace(':', "%3A").replace(',', "%2C");
-        format!("::{level} title={property}::{}\n", escaped(text))
+        let property = data(title).replace(':', "%3A").replace(',', "%2C");
+        format!("::{level} title={property}::{}\n", data(text))
     };
     let of_treatment = |one: &Changed<'_>| match Outcome::of(change, one) {
         Outcome::Regression => line("error", "threadwise: regression", &figure(change, one)),
@@ -71,16 +76,20 @@ pub fn github(change: &Change<'_>) -> String {
     let answer: Vec<String> =
         change::answer(change).iter().map(|finding| plain(&finding.line.to_string(), true)).collect();
     let treatments: String = change.treatments.iter().map(of_treatment).collect();
-    format!("{treatments}{}", line("notice", "threadwise", &answer.join(" ")))
+    let of_left_out =
+        |one: &LeftOut| line("warning", "threadwise: not compared", &format!("{}: {}", one.name, one.reason));
+    let left_out: String = change.left_out.iter().map(of_left_out).collect();
+    let answer = format!("{}{}", simulated(change), answer.join(" "));
+    format!("{treatments}{left_out}{}", line("notice", "threadwise", &answer))
 }
 
 /// Data of a workflow command.
-fn escaped(text: &str) -> String {
+fn data(text: &str) -> String {
     text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
 }
 
 /// JUnit XML: a case for each treatment. A regression is a failure; one that is undecided is a failure, too, or with
-/// `passes_undecided` skipped.
+/// `passes_undecided` skipped; one that is not compared is skipped.
 ///
 /// # Errors
 /// [`ReportError::Template`], a fault of the program.
@@ -93,21 +102,31 @@ pub fn junit(change: &Change<'_>, passes_undecided: bool) -> Result<String, Repo
         Outcome::Passed => "",
     };
     let case = |(one, outcome): (&Changed<'_>, &Outcome)| {
-        let (low, high) = (one.ratio.adjusted_low, one.ratio.adjusted_high);
+        let ratio = [one.ratio.value, one.ratio.adjusted_low, one.ratio.adjusted_high];
+        let known = if one.ratio.has_ends() { &ratio[..] } else { &ratio[..1] };
         Value::from_pairs([
             ("name", Value::from(one.name)),
             ("element", Value::from(element(*outcome))),
             ("kind", Value::from(outcome.words())),
             ("message", Value::from(figure(change, one))),
-            ("ratio", Value::from(vec![one.ratio.value, low, high])),
+            ("ratio", Value::from(known.to_vec())),
         ])
     };
-    let cases: Vec<Value> = change.treatments.iter().zip(&outcomes).map(case).collect();
+    let left_out = change.left_out.iter().map(|one| {
+        let texts = [
+            ("name", &*one.name),
+            ("element", "skipped"),
+            ("kind", "not compared"),
+            ("message", &*one.reason),
+        ];
+        Value::from_pairs(texts.map(|(name, text)| (name, Value::from(text))))
+    });
+    let cases: Vec<Value> = change.treatments.iter().zip(&outcomes).map(case).chain(left_out).collect();
     let count = |name: &str| outcomes.iter().filter(|outcome| element(**outcome) == name).count();
     let values = Value::from_pairs([
-        ("metric", Value::from(change.quantity.name.as_str())),
+        ("about", Value::from(format!("{}{}", simulated(change), change.quantity.name))),
         ("failures", Value::from(count("failure"))),
-        ("skipped", Value::from(count("skipped"))),
+        ("skipped", Value::from(count("skipped") + change.left_out.len())),
         ("obstacles", Value::from(change.obstacles.clone())),
         ("cases", Value::from(cases)),
     ]);
@@ -116,13 +135,16 @@ pub fn junit(change: &Change<'_>, passes_undecided: bool) -> Result<String, Repo
 
 /// The text of a comment or of a job's summary: the answer, and a row a treatment.
 pub fn comment(change: &Change<'_>, document: &Document) -> String {
-    let cell = |text: &str| plain(text, true).replace('|', "\\|");
     let row = |one: &Changed<'_>| {
         let outcome = Outcome::of(change, one).words();
-        format!("| {} | {} | {outcome} |\n", cell(one.name), cell(&ratio(one)))
+        format!("| {} | {} | {outcome} |\n", escaped(one.name), escaped(&ratio(one)))
     };
-    let rows: String = change.treatments.iter().map(row).collect();
-    let heading = format!("| treatment | {}, after over before | |\n|---|---|---|", change.quantity.name);
+    let left_out =
+        |one: &LeftOut| format!("| {} | {} | not compared |\n", escaped(&one.name), escaped(&one.reason));
+    let rows: String =
+        change.treatments.iter().map(row).chain(change.left_out.iter().map(left_out)).collect();
+    let metric = escaped(&change.quantity.name);
+    let heading = format!("| treatment | {metric}, after over before | |\n|---|---|---|");
     let (head, footer) = (markdown::head(document), plain(&document.footer, true));
     format!("{MARK}\n{head}\n{heading}\n{rows}\n{footer}\n")
 }

@@ -9,7 +9,7 @@ use threadwise_document::{Class, Prose, Span};
 /// A heading, the answer, and how far to trust it.
 pub(crate) fn head(document: &Document) -> String {
     let screen = &document.screen;
-    let mut text = format!("### {}\n\n{}\n", plain(&screen.subject, true), sentences(&screen.answer));
+    let mut text = format!("### {}\n\n{}\n", escaped(&screen.subject), sentences(&screen.answer));
     if screen.trust.level != TrustLevel::None {
         text.push_str(&format!(
             "\n**Trust: {}.** {}\n",
@@ -38,22 +38,24 @@ pub fn markdown(document: &Document) -> String {
     text
 }
 
-/// Sentences joined with spaces, commands between backticks, Markdown's own characters escaped.
-fn sentences(all: &[Prose]) -> String {
-    let span = |span: &Span| {
-        let text = plain(&span.text, true);
-        match span.class {
-            Class::Command => format!("`{}`", text.replace('`', "'")),
-            _ => text
-                .chars()
-                .flat_map(|sign| {
-                    matches!(sign, '*' | '_' | '<' | '|' | '`' | '#')
-                        .then_some('\\')
-                        .into_iter()
-                        .chain([sign])
-                })
-                .collect(),
+/// One line of text with Markdown's signs escaped, in a cell of a table too; `[` only where a link would begin.
+pub(crate) fn escaped(text: &str) -> String {
+    let mut line = String::with_capacity(text.len());
+    for sign in plain(text, true).chars() {
+        let ends_link = sign == '(' && line.ends_with(']');
+        if ends_link || matches!(sign, '\\' | '*' | '_' | '<' | '|' | '`' | '#' | '~' | '&') {
+            line.push('\\');
         }
+        line.push(sign);
+    }
+    line
+}
+
+/// Sentences joined with spaces, commands between backticks.
+fn sentences(all: &[Prose]) -> String {
+    let span = |span: &Span| match span.class {
+        Class::Command => format!("`{}`", plain(&span.text, true).replace('`', "'")),
+        _ => escaped(&span.text),
     };
     let one = |prose: &Prose| prose.spans().iter().map(span).collect::<String>();
     all.iter().map(one).collect::<Vec<_>>().join(" ")

@@ -17,6 +17,11 @@ from typing import Any
 from ._file import Error, FilePath
 
 
+#: Version of the reports that are read (docs/JSON.md).
+VERSION = 1
+_FIELDS = {"estimates", "findings", "machine", "screen", "treatments"}
+
+
 class ProgramError(Error):
     """The program failed: its last line, and its exit code (docs/EXIT-CODES.md)."""
 
@@ -37,7 +42,11 @@ def program() -> str:
 
 def asked(*words: str) -> str:
     """What the program prints."""
-    done = subprocess.run([program(), *words], capture_output=True, text=True, encoding="utf-8")
+    name = program()
+    try:
+        done = subprocess.run([name, *words], capture_output=True, text=True, encoding="utf-8", errors="replace")
+    except OSError as error:
+        raise _unusable(name, error) from error
     if done.returncode != 0:
         raise ProgramError(_last_line(done.stderr.splitlines()), done.returncode)
     return done.stdout
@@ -45,27 +54,47 @@ def asked(*words: str) -> str:
 
 def report(path: Path) -> Any:
     """The report of a study (docs/JSON.md)."""
-    return json.loads(asked("report", str(path.resolve()), "--json"))
+    found = read(asked("report", str(path.resolve()), "--json"))
+    if not isinstance(found, dict) or found.get("version") != VERSION or not _FIELDS <= found.keys():
+        raise _unusable(program(), f"its reports are not of version {VERSION}, or lack fields")
+    return found
+
+
+def read(text: str) -> Any:
+    """JSON that the program printed."""
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        raise _unusable(program(), f"it printed no JSON: {error}") from error
+
+
+def _unusable(name: str, why: object) -> Error:
+    return Error(f"{name} cannot be used by this module ({why}): install both from one wheel")
 
 
 def measured(study: str, output: FilePath | None, command: Sequence[str], options: Mapping[str, Any]) -> Path:
     """Runs a study, shows its progress on `sys.stderr`, and returns its result file."""
     if study.startswith("-"):
         raise Error(f"{study!r} is not a study: give options by name, such as budget='60s'")
+    if isinstance(command, str):
+        raise Error(f"command={command!r} is a text: give a list of words, such as ['sh', '-c', {command!r}]")
     name = Path(study).stem
     path = Path(output or time.strftime(f"{name}-%Y%m%dT%H%M%SZ.threadwise", time.gmtime()))
     words = [program(), "run", *_words({**options, "output": os.fspath(path)}), study]
     # A separate session: a terminal's Ctrl-C would reach the program twice, and the second one kills its workers.
-    process = subprocess.Popen(
-        [*words, *(["--", *command] if command else [])],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        text=True,
-        encoding="utf-8",
-        errors="replace",
-        start_new_session=True,
-    )
+    try:
+        process = subprocess.Popen(
+            [*words, *(["--", *command] if command else [])],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+            encoding="utf-8",
+            errors="replace",
+            start_new_session=True,
+        )
+    except OSError as error:
+        raise _unusable(words[0], error) from error
     lines: list[str] = []
     interrupted = None
     while True:
@@ -84,6 +113,8 @@ def measured(study: str, output: FilePath | None, command: Sequence[str], option
         raise interrupted
     if code != 0:
         raise ProgramError(_last_line(lines), code)
+    if not path.exists():
+        raise Error(f"the program ended without {path}: it measures nothing with an option such as plan=True")
     return path
 
 

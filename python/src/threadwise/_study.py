@@ -97,7 +97,7 @@ class Study(_Opened):
     def looks(self) -> Any:
         """One logical CPU in one look a row, as `threadwise export --what looks`, which judges their states."""
         text = _program.asked("export", str(self.path.resolve()), "--what", "looks", "--format", "jsonl")
-        rows: list[dict[str, Any]] = [json.loads(line) for line in text.splitlines()]
+        rows: list[dict[str, Any]] = [_program.read(line) for line in text.splitlines()]
 
         def make(file: Reader) -> Columns:
             groups = _raw.groups(file)

@@ -84,6 +84,7 @@ fn rows(card: &Card, columns: &[Scale<'_>]) -> Vec<Value> {
             ("cells", Value::from(columns.iter().map(cell).collect::<Vec<Value>>())),
             ("a_a", Value::from(card.a_a.map_or_else(String::new, |[low, high]| interval(low, high)))),
             ("trust", Value::from(card.trust.to_string())),
+            ("rank", Value::from(card.trust as u8)),
             ("date", Value::from(card.date.as_str())),
             ("again", Value::from(card.redo.clone())),
         ])

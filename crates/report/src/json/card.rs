@@ -27,7 +27,8 @@ pub fn explained(card: &Card) -> String {
     let value = serde_json::to_value(card).unwrap_or_default();
     let figures = card.figures.iter().map(|figure| {
         let about = FIGURES.iter().find(|kind| kind.what == figure.what).map_or("", |kind| kind.about);
-        format!("{:16} {}, {}: {about}\n", "", figure.what, figure.data)
+        let name = [figure.what.as_str(), &figure.data].into_iter().filter(|text| !text.is_empty());
+        format!("{:16} {}: {about}\n", "", name.collect::<Vec<_>>().join(", "))
     });
     let line = |name: &str| {
         let about = schema["properties"][name]["description"].as_str().unwrap_or_default();

@@ -1,5 +1,6 @@
 //! `threadwise card`: a study as a kilobyte for sharing. `threadwise gallery`: cards as a page.
 
+use crate::engines;
 use crate::error::AppError;
 use crate::opened::Opened;
 use crate::output;
@@ -7,12 +8,14 @@ use clap::Args;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 use threadwise_analysis::card::Card;
-use threadwise_document::numbers::counted;
+use threadwise_document::numbers::{self, counted};
 use threadwise_machine::given;
 use threadwise_report::{html, json};
 
 /// Longest file of a card: one that a person has indented is longer than a line.
 const MOST_FILE_BYTES: u64 = 8192;
+/// Lowest level of intervals in a card.
+const LEAST_LEVEL: f64 = 0.95;
 /// Most cards of a gallery.
 const MOST_CARDS: usize = 10_000;
 
@@ -73,8 +76,16 @@ pub fn card(args: &CardArgs) -> Result<(), AppError> {
 fn of_file(file: &Path) -> Result<Card, AppError> {
     let opened = Opened::open(file)?;
     let facts = opened.facts();
+    if facts.level() < LEAST_LEVEL - 1e-9 {
+        let level = numbers::set_percent(facts.level());
+        let file = file.display();
+        return Err(AppError::Input(format!(
+            "{file} has intervals at {level}: a card has them at 95% or more"
+        )));
+    }
     let trust = threadwise_analysis::document(&facts).screen.trust.level;
-    Ok(Card::of(&facts, trust, opened.instance_type().map(str::to_owned)))
+    let card = Card::of(&facts, trust, opened.instance_type().map(str::to_owned));
+    Ok(if engines::names().contains(&facts.study.engine.as_str()) { card } else { card.of_other_engine() })
 }
 
 /// Checks the cards, and writes the page.

@@ -45,6 +45,30 @@ fn a_study_becomes_a_kilobyte_that_names_nothing() {
     assert!(refused(&lab, &["gallery", "cards"]).contains("cards/a.json: its figures are from a model"));
 }
 
+#[test]
+fn a_card_shows_figures_as_its_readers_take_them() {
+    let lab = Lab::new();
+    let definition = "version = 1\nname = \"wide\"\nengine = \"simulated\"\nworkload = \"logical-io\"\n\
+                      design = { blocks = 3, level = 0.5 }\n[[treatment]]\nplacement = \"2c1t\"\n";
+    std::fs::write(lab.path().join("wide.toml"), definition).unwrap();
+    lab.ok(&["run", "wide.toml", "--allow-busy", "--no-probe", "--no-html", "--output", "wide.threadwise"]);
+    assert!(refused(&lab, &["card", "wide.threadwise"]).contains("wide.threadwise has intervals at 50%"));
+    // The words of trust have an order.
+    std::fs::create_dir(lab.path().join("cards")).unwrap();
+    for (at, trust) in ["LOW", "GOOD", "FAIR", "NONE"].into_iter().enumerate() {
+        let mut card = card("AMD EPYC", 1.0 + at as f64);
+        card["trust"] = json!(trust);
+        std::fs::write(lab.path().join(format!("cards/{at}.json")), card.to_string()).unwrap();
+    }
+    lab.ok(&["gallery", "cards", "-o", "site"]);
+    let page = std::fs::read_to_string(lab.path().join("site/index.html")).unwrap();
+    for cell in
+        ["data-sort=\"0\">GOOD", "data-sort=\"1\">FAIR", "data-sort=\"2\">LOW", "data-sort=\"3\">NONE"]
+    {
+        assert!(page.contains(cell), "{cell}");
+    }
+}
+
 fn card(cpu: &str, value: f64) -> Value {
     json!({
         "card": 1, "threadwise": "0.1.0", "date": "2026-11-28", "cpu": cpu, "hypervisor": "KVM", "instance": null,

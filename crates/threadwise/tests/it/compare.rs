@@ -109,7 +109,9 @@ fn forms_of_services_say_the_same(lab: &Lab) {
     let github = shown("github");
     assert_eq!(github.matches("::error title=threadwise%3A regression::").count(), 2, "{github}");
     assert!(
-        github.contains("::notice title=threadwise::It got worse: 2 of 2 treatments by 3%25 or more"),
+        github.contains(
+            "::notice title=threadwise::SIMULATED: It got worse: 2 of 2 treatments by 3%25 or more"
+        ),
         "{github}"
     );
     let junit = shown("junit");
@@ -137,6 +139,51 @@ fn forms_of_services_say_the_same(lab: &Lab) {
     assert!(markdown.starts_with("### SIMULATED: ") && markdown.contains("**Trust: LOW.**"), "{markdown}");
     let line = refused(lab, &["compare", "a0", "b0", "--format", "junit"]);
     assert!(line.contains("are of studies before and after"), "{line}");
+}
+
+#[test]
+fn names_of_treatments_stay_text_in_every_form() {
+    let lab = Lab::new();
+    let text = r#"
+        version = 1
+        name = "names"
+        engine = "simulated"
+        workload = "logical-io"
+        design = { blocks = 4 }
+        [[treatment]]
+        name = "a]]>&\"<\\| `b` <!-- [x](u) *y* %0A::error::x"
+        placement = "2c1t"
+    "#;
+    std::fs::write(lab.path().join("names.toml"), text).unwrap();
+    let options = ["--allow-busy", "--no-probe", "--no-html", "--output"];
+    for file in ["a0", "b0"] {
+        lab.ok(&[&["run", "names.toml"][..], &options, &[file]].concat());
+    }
+    lab.ok(&[&["run", "names.toml", "--placement=one-cpu", "--blocks=1"][..], &options, &["c0"]].concat());
+    let beside = |after: &str, form: &str| {
+        lab.ok(&["compare", "--before", "a0", "--after", after, "--format", form]).stdout
+    };
+    let shown = |form: &str| beside("b0", form);
+    let comment = shown("markdown");
+    let row = r#"| a]]>\&"\<\\\| \`b\` \<!-- [x]\(u) \*y\* %0A::error::x | "#;
+    assert!(comment.contains(row), "{comment}");
+    let github = shown("github");
+    assert!(github.lines().all(|line| line.starts_with("::warning ") || line.starts_with("::notice ")));
+    assert!(github.contains("%250A::error::x: ") && github.contains("::SIMULATED: These"), "{github}");
+    // What is not compared is shown, and ends that are not known are left out.
+    let [comment, warnings, cases, bencher] =
+        ["markdown", "github", "junit", "bencher"].map(|form| beside("c0", form));
+    assert!(comment.contains("| one-cpu | not in all studies | not compared |"), "{comment}");
+    assert!(warnings.contains("::warning title=threadwise%3A not compared::one-cpu: not in"), "{warnings}");
+    assert!(cases.contains(r#"<skipped message="not compared: not in all studies"/>"#), "{cases}");
+    assert!(cases.contains("tests=\"3\"") && cases.contains("skipped=\"3\""), "{cases}");
+    assert!(!cases.contains("\"inf\"") && !bencher.contains("0.0"), "{cases}{bencher}");
+    let junit = shown("junit");
+    assert!(
+        junit.contains(r#"name="a]]&gt;&amp;&quot;&lt;\| `b` &lt;!-- [x](u) *y* %0A::error::x""#),
+        "{junit}"
+    );
+    assert!(junit.contains(r#"name="threadwise compare: SIMULATED: rows&#x2f;s""#), "{junit}");
 }
 
 fn sides_in(lab: &Lab, form: &str, more: &[&str]) -> Said {

@@ -20,25 +20,29 @@ fn script(file: &str) -> String {
 
 /// Runs a script in its folder with three pairs of the model engine, whose `new` has another rate.
 fn run(lab: &Lab, file: &str, new_rows_per_s: u32, options: &str) -> Said {
-    let bin = lab.path().join("bin");
-    if !bin.exists() {
-        std::fs::create_dir(&bin).unwrap();
-        std::os::unix::fs::symlink(program(), bin.join("threadwise")).unwrap();
-    }
     let measure = format!(
         "if [ $VERSION = new ]; then rate={new_rows_per_s}; else rate=1000000; fi; threadwise run --engine simulated \
          --allow-busy --no-probe --no-html --blocks=4 --placement 2c1t --set data=l2 --engine-option drift_sd=0 \
          --engine-option noise_sd=0.01 --engine-option base_rows_per_s=$rate --output \"$STUDY\" > studies.log 2>&1"
     );
+    run_with(
+        lab,
+        file,
+        [("MEASURE", &measure), ("PAIRS", "3"), ("OPTIONS", options), ("FOLDER", "change of 1")],
+    )
+}
+
+fn run_with(lab: &Lab, file: &str, variables: [(&str, &str); 4]) -> Said {
+    let bin = lab.path().join("bin");
+    if !bin.exists() {
+        std::fs::create_dir(&bin).unwrap();
+        std::os::unix::fs::symlink(program(), bin.join("threadwise")).unwrap();
+    }
     let mut command = Command::new("sh");
     command.arg("-c").arg(script(file)).current_dir(lab.path()).env("TMPDIR", lab.tmp());
     command.env("THREADWISE_STATE_DIR", lab.state());
     command.env("PATH", format!("{}:{}", bin.display(), std::env::var("PATH").unwrap()));
-    for (name, value) in
-        [("MEASURE", measure.as_str()), ("PAIRS", "3"), ("OPTIONS", options), ("FOLDER", "change of 1")]
-    {
-        command.env(name, value);
-    }
+    command.envs(variables);
     for name in ["GITHUB_STEP_SUMMARY", "GITHUB_OUTPUT"] {
         command.env(name, lab.path().join(name));
     }
@@ -70,6 +74,52 @@ fn a_job_passes_without_a_regression_and_keeps_its_report() {
     assert!(said.stdout.contains("after / before"), "{}", said.stdout);
     let junit = std::fs::read_to_string(lab.path().join("change of 1/junit.xml")).unwrap();
     assert!(junit.contains("tests=\"2\" failures=\"0\""), "{junit}");
+}
+
+#[test]
+fn the_examples_of_the_files_measure_what_they_show() {
+    let bench = "#!/bin/sh\nif [ $VERSION = new ]; then rate=500; else rate=1000; fi\ncat <<END\n\
+                 number of failed transactions: 0 (0.000%)\nlatency average = 1.0 ms\n\
+                 tps = $rate.5 (without initial connection time)\nEND\n";
+    for (file, key) in [("github/action.yml", "measure: "), ("gitlab.yml", "MEASURE: ")] {
+        let lab = Lab::new();
+        let text = std::fs::read_to_string(repository().join("integrations").join(file)).unwrap();
+        let example = text.lines().find_map(|line| line.strip_prefix('#')?.trim().strip_prefix(key)).unwrap();
+        let options = "--no-html --allow-busy --no-probe --blocks=2";
+        let measure =
+            example.replace("$$", "$").replace("--no-html", options).replace("./bench.sh", "sh bench.sh");
+        std::fs::write(lab.path().join("bench.sh"), bench).unwrap();
+        let said = run_with(
+            &lab,
+            file,
+            [("MEASURE", &measure), ("PAIRS", "3"), ("OPTIONS", ""), ("FOLDER", "change")],
+        );
+        assert_eq!(said.code, Some(4), "{measure}: {}{}", said.stdout, said.stderr);
+    }
+}
+
+#[test]
+fn what_is_not_measured_is_no_answer() {
+    for file in ["github/action.yml", "gitlab.yml"] {
+        let lab = Lab::new();
+        let tried = |measure: &str, pairs: &str| {
+            let variables = [("MEASURE", measure), ("PAIRS", pairs), ("OPTIONS", ""), ("FOLDER", "change")];
+            run_with(&lab, file, variables)
+        };
+        // Refused before anything is measured.
+        for pairs in ["2", "x", ""] {
+            let said = tried("echo > measured", pairs);
+            let line = format!("PAIRS is '{pairs}', and a test needs 3 or more");
+            assert!(said.code == Some(2) && said.stderr.contains(&line), "{file}: {}", said.stderr);
+            assert!(!lab.files().iter().any(|name| name == "measured" || name == "change"));
+        }
+        // 4 and 5 would be a regression and an undecided one.
+        assert_eq!(tried("exit 5", "3").code, Some(1), "{file}");
+        std::fs::remove_dir(lab.path().join("change")).unwrap();
+        // Without a study there is no report, and none that is empty.
+        assert_eq!(tried("true", "3").code, Some(2), "{file}");
+        assert!(!lab.path().join("change/junit.xml").exists());
+    }
 }
 
 #[test]

@@ -59,6 +59,13 @@ fn other_versions_of_python_read_the_same() {
     names.iter().for_each(|name| tried(name, "test_plain.py"));
 }
 
+/// What services read: the action and the template by their schemas, forms of `compare` by readers of others.
+#[test]
+#[ignore = "laboratory: python"]
+fn services_read_what_integrations_have() {
+    unittest(&python(), &["-s", "integrations/tests"], &[]);
+}
+
 #[test]
 #[ignore = "laboratory: python"]
 fn frames_charts_and_examples_are_right() {

@@ -45,6 +45,9 @@ fn a_program_in_another_language_is_planned_and_reported_by_its_own_words() {
     // Its own words are in the file, since no other program knows the engine.
     assert!(lab.ok(&["report", "--all", "s.threadwise"]).stdout.contains("SIMULATED"));
     let blocks = |lines: &str| lines.lines().find(|line| line.starts_with("blocks = ")).unwrap().to_owned();
+    // They are the user's, and in no card.
+    let card = lab.ok(&["card", "s.threadwise"]).stdout;
+    assert!(card.contains("\"engine\":\"other\",\"engine_version\":\"\"") && !card.contains("sum"), "{card}");
     let stored = toml(&lab, "s.threadwise");
     assert!(stored.contains("block_bytes = 16384"), "{stored}");
     let usual =

@@ -123,7 +123,7 @@ pub struct CompareArgs {
     /// Print a form for continuous integration
     ///
     /// Markdown is there for all that is compared, the others with --before and --after
-    /// (docs/how-to/continuous-integration.md).
+    /// (docs/how-to/ci.md).
     #[arg(long, value_enum, conflicts_with_all = ["json", "all"], help_heading = "Output")]
     pub format: Option<FormatArg>,
 }

@@ -98,10 +98,19 @@ fn answer_all(runtime: &Runtime, listener: &TcpListener, page: &Page) {
 
 /// Whether the client accepts OpenMetrics, in any place of its list: both forms say the same.
 fn accepts_openmetrics<B>(request: &Request<B>) -> bool {
-    let accepted = request.headers().get_all(ACCEPT);
-    accepted
-        .iter()
-        .any(|value| value.to_str().is_ok_and(|text| text.contains("application/openmetrics-text")))
+    let values = request.headers().get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());
+    values.flat_map(|text| text.split(',')).any(is_openmetrics)
+}
+
+/// Whether a media range is that of OpenMetrics, with another weight than 0, which refuses it.
+fn is_openmetrics(range: &str) -> bool {
+    let mut parts = range.split(';').map(str::trim);
+    let refuses = |part: &str| {
+        let weight = part.split_once('=').filter(|(name, _)| name.trim().eq_ignore_ascii_case("q"));
+        weight.is_some_and(|(_, weight)| weight.trim().parse() == Ok(0.0))
+    };
+    parts.next().is_some_and(|kind| kind.eq_ignore_ascii_case("application/openmetrics-text"))
+        && !parts.any(refuses)
 }
 
 fn response<B>(request: &Request<B>, metrics: Option<String>) -> Response<Full<Bytes>> {
@@ -156,6 +165,21 @@ mod tests {
     }
 
     const SCRAPE: &[u8] = b"GET /metrics?x=1 HTTP/1.1\r\nHost: here\r\n\r\n";
+
+    #[test]
+    fn a_media_range_may_refuse_openmetrics() {
+        let ranges = [
+            ("application/openmetrics-text;version=1.0.0;escaping=allow-utf-8;q=0.5", true),
+            (" Application/OpenMetrics-Text ; Q=0.1", true),
+            ("application/openmetrics-text;q=0", false),
+            ("application/openmetrics-text; version=1.0.0; q=0.000", false),
+            ("text/plain;note=application/openmetrics-text", false),
+            ("*/*;q=0.1", false),
+        ];
+        for (range, is_taken) in ranges {
+            assert_eq!(is_openmetrics(range), is_taken, "{range}");
+        }
+    }
 
     #[test]
     fn only_metrics_are_answered() {
