@@ -87,7 +87,6 @@ Examples:
   threadwise run                    measure this machine with embedded SQLite, about 70 s
   threadwise run session-sweep      how throughput grows with sessions
   threadwise doctor                 what would spoil a measurement here
-  threadwise report FILE --html R.html
   threadwise run --help-all         all options of a command
 
 Exit codes (docs/EXIT-CODES.md):
