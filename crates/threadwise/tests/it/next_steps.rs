@@ -147,7 +147,7 @@ fn every_command_line_in_texts_names_commands_and_options_that_there_are() {
     let lab = Lab::new();
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let mut files = vec![root.join("README.md")];
-    for folder in ["crates", "docs", "published", "studies"] {
+    for folder in ["crates", "docs", "gallery", "published"] {
         sources(&root.join(folder), &mut files);
     }
     let help = lab.ok(&["--help"]).stdout;
