@@ -99,7 +99,7 @@ pub fn wait_until_alone(
                 number => format!(" and {} more", number - 1),
             };
             return Err(ItemError::skip(format!(
-                "in use: {first}{more} has it open; end what uses it, or use a longer --wait"
+                "in use: opened by {first}{more}; end what uses it, or use a longer --wait"
             )));
         }
         std::thread::sleep(BETWEEN_LOOKS);

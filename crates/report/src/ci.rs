@@ -15,7 +15,7 @@ use threadwise_document::Prose;
 const JUNIT: &str = include_str!("../templates/junit.xml");
 
 /// First line of a comment's text, by which a script finds the comment that it replaces.
-pub const MARK: &str = "<!-- threadwise compare -->";
+pub const MARK: &str = "<!-- threadwise-compare -->";
 
 /// What a test of a treatment comes to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

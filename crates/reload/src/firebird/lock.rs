@@ -60,7 +60,7 @@ fn in_use(file: &File, path: &Path) -> String {
         [one] => one.to_string(),
         [first, more @ ..] => format!("{first} and {} more", more.len()),
     };
-    format!("in use: {who} has it open; end what uses it, or use a longer --wait")
+    format!("in use: opened by {who}; end what uses it, or use a longer --wait")
 }
 
 /// Whether the path leads to this very file.

@@ -66,7 +66,7 @@ impl Driver for Sqlite {
         let found = crate::identity::Identity::at(database).map_err(ItemError::skip)?;
         match crate::holders::others(found.inode, database).first() {
             None => Ok(()),
-            Some(holder) => Err(ItemError::skip(format!("in use: {holder} has it open"))),
+            Some(holder) => Err(ItemError::skip(format!("in use: opened by {holder}"))),
         }
     }
 

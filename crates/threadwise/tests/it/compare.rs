@@ -130,7 +130,7 @@ fn forms_of_services_say_the_same(lab: &Lab) {
     }
     assert_eq!(value.as_object().unwrap().len(), 2, "{value}");
     let comment = shown("markdown");
-    assert!(comment.starts_with("<!-- threadwise compare -->\n### SIMULATED: "), "{comment}");
+    assert!(comment.starts_with("<!-- threadwise-compare -->\n### SIMULATED: "), "{comment}");
     assert!(comment.contains("| 2c1t | 0.50x [") && comment.contains("] | regression |\n"), "{comment}");
     // An exit code does not depend on the form.
     let said = sides_in(lab, "junit", &["--fail-on-regression"]);

@@ -57,7 +57,7 @@ fn a_workflow_fails_with_a_regression_and_says_where() {
     assert!(said.stdout.contains("::error title=threadwise%3A regression::2c1t: 0.50x ["), "{}", said.stdout);
     let text = |name: &str| std::fs::read_to_string(lab.path().join(name)).unwrap();
     assert_eq!(text("GITHUB_OUTPUT"), "outcome=regression\n");
-    assert!(text("GITHUB_STEP_SUMMARY").starts_with("<!-- threadwise compare -->\n### SIMULATED: "));
+    assert!(text("GITHUB_STEP_SUMMARY").starts_with("<!-- threadwise-compare -->\n### SIMULATED: "));
     assert_eq!(text("GITHUB_STEP_SUMMARY"), text("change of 1/comment.md"));
     assert!(text("change of 1/junit.xml").contains("<failure type=\"regression\""));
     assert!(said.stderr.contains("threadwise: regression of rows/s in 2 treatments"), "{}", said.stderr);

@@ -191,7 +191,7 @@ fn without_descriptors_a_file_is_skipped_and_never_taken_for_unused() {
         let said = String::from_utf8_lossy(&said);
         assert!(!output.status.success(), "{limit}: {said}");
         let is_wanting = said.contains("Too many open files") || said.contains("too many files are open");
-        assert!(is_wanting || said.contains("in use: process"), "{limit}: {said}");
+        assert!(is_wanting || said.contains("in use: opened by process"), "{limit}: {said}");
         wanting += u32::from(is_wanting);
         assert_eq!(fs::metadata(&path).unwrap().ino(), before, "{limit}");
     }

@@ -178,7 +178,8 @@ fn whatever_others_do_with_it_it_is_in_use() {
     for mode in ["delete", "wal"] {
         let path = bench.database(mode, mode);
         let other = Other::opening(&path);
-        skipped(&bench, &path, &format!("process {} (sleep) has it open", other.0.id()));
+        // A process that another test has just forked has what this one opened, until it is another program.
+        skipped(&bench, &path, &format!("in use: opened by process {} (sleep)", other.0.id()));
         assert!(look(&path, driver().as_ref(), &settings()).unwrap_err().to_string().contains("in use"));
         drop(other);
         let connection = Connection::open(&path).unwrap();
