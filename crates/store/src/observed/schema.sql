@@ -1,4 +1,4 @@
--- The file of observed statements, schema 2. docs/OBSERVE.md explains it to readers.
+-- The file of observed statements, schema 3. docs/OBSERVE.md explains it to readers.
 --
 -- As for a study's file, the text of every CREATE statement is compared byte for byte when a file is opened: any
 -- change here needs a new user_version. Ids are dense, from 1, in the order of storing.

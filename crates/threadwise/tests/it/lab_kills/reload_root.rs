@@ -274,7 +274,7 @@ fn an_owners_database_is_reloaded_with_the_owners_rights() {
     let idle = Connection::open(&db).unwrap();
     let _: i64 = idle.query_row("SELECT count(*) FROM rows", [], |row| row.get(0)).unwrap();
     let dry = lab.run(&["reload", "--engine", "sqlite", "--dry-run", "base/db"]);
-    assert!(dry.stdout.contains("in use: process"), "{}", dry.stdout);
+    assert!(dry.stdout.contains("in use: opened by process"), "{}", dry.stdout);
     let run = begun(&lab, "10m");
     let folder_of_run = base.join(".threadwise-reload-db");
     wait_until("it waits", || folder_of_run.join("state").exists());
