@@ -18,8 +18,11 @@ pub fn run() -> Result<(), String> {
 /// Names and commands. All except package share one target folder and one profile, so that a dependency is
 /// checked once (clippy, doc) and built once (test). The laboratory starts `program`, the one that dist,
 /// which package calls, makes and users get.
-fn plan(program: &Path) -> [(&'static str, Task); 8] {
+fn plan(program: &Path) -> [(&'static str, Task); 9] {
     let cargo = |arguments: &[&str]| Task::new("cargo", arguments);
+    let lab = |arguments: &[&str]| {
+        cargo(&["xtask", "lab"]).more(arguments).env(dist::TEST_PROGRAM, &program.to_string_lossy())
+    };
     [
         ("fmt", cargo(&["fmt", "--all", "--check"])),
         ("tidy", cargo(&["xtask", "tidy"])),
@@ -28,7 +31,9 @@ fn plan(program: &Path) -> [(&'static str, Task); 8] {
         ("doc", cargo(&["doc", "--no-deps", "--workspace"]).env("RUSTDOCFLAGS", "-D warnings")),
         ("test", cargo(&["xtask", "test"])),
         ("package", cargo(&["xtask", "package"])),
-        ("lab", cargo(&["xtask", "lab", "--smoke"]).env(dist::TEST_PROGRAM, &program.to_string_lossy())),
+        ("lab", lab(&["--smoke"])),
+        // The smoke fetches nothing, and frames, charts and the notebook need their libraries.
+        ("python", lab(&["python"])),
     ]
 }
 

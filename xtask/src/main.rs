@@ -48,8 +48,8 @@ usage: cargo xtask TASK
   machines [--all] [NAME…]
                     topology and placements on emulated machines with siblings, L3s, packages and NUMA nodes
                     that this one does not have; needs what dist makes
-  ci                fmt, tidy, licences, clippy, doc, test, package and the smoke of the laboratory: all
-                    that has to pass";
+  ci                fmt, tidy, licences, clippy, doc, test, package, the smoke of the laboratory and its
+                    part python: all that has to pass";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
