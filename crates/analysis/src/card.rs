@@ -362,11 +362,7 @@ fn figures(facts: &Facts<'_>) -> Vec<Figure> {
     let mut kept: Vec<Figure> = Vec::new();
     for kind in FIGURES {
         for one in all.iter().filter(|one| one.what == kind.what) {
-            // How often a neighbour was there does not depend on the data.
-            let is_same = |other: &Figure| {
-                other.what == one.what && (other.data == one.data || one.what == "neighbour-share")
-            };
-            if !kept.iter().any(is_same) {
+            if kept.iter().all(|other| (&other.what, &other.data) != (&one.what, &one.data)) {
                 kept.push(one.clone());
             }
         }
