@@ -256,18 +256,21 @@ mod tests {
 
     #[test]
     fn a_list_has_whole_numbers_and_texts_only() {
-        let of = |kind, set, value| listed(&Column::new(kind).with_character_set(set), &value);
+        let found = |kind, set, value| listed(&Column::new(kind).with_character_set(set), &value);
         let bytes = |bytes: &[u8]| mysql::Value::Bytes(bytes.to_vec());
         let text = |text: &str| Some(BindValue::Text(text.into()));
         // utf8mb4_general_ci is 45; numbers have the character set `binary`.
-        assert_eq!(of(ColumnType::MYSQL_TYPE_VAR_STRING, 45, bytes("Köln".as_bytes())), text("Köln"));
-        assert_eq!(of(ColumnType::MYSQL_TYPE_BLOB, 45, bytes(b"long text")), text("long text"));
-        assert_eq!(of(ColumnType::MYSQL_TYPE_NEWDECIMAL, 63, bytes(b"1.50")), text("1.50"));
+        assert_eq!(found(ColumnType::MYSQL_TYPE_VAR_STRING, 45, bytes("Köln".as_bytes())), text("Köln"));
+        assert_eq!(found(ColumnType::MYSQL_TYPE_BLOB, 45, bytes(b"long text")), text("long text"));
+        assert_eq!(found(ColumnType::MYSQL_TYPE_NEWDECIMAL, 63, bytes(b"1.50")), text("1.50"));
         assert_eq!(
-            of(ColumnType::MYSQL_TYPE_LONGLONG, 63, mysql::Value::Int(-7)),
+            found(ColumnType::MYSQL_TYPE_LONGLONG, 63, mysql::Value::Int(-7)),
             Some(BindValue::Whole(-7))
         );
-        assert_eq!(of(ColumnType::MYSQL_TYPE_LONGLONG, 63, mysql::Value::UInt(7)), Some(BindValue::Whole(7)));
+        assert_eq!(
+            found(ColumnType::MYSQL_TYPE_LONGLONG, 63, mysql::Value::UInt(7)),
+            Some(BindValue::Whole(7))
+        );
         for (kind, set, value) in [
             // BINARY(16), VARBINARY and BLOB, also where the bytes are UTF-8.
             (ColumnType::MYSQL_TYPE_STRING, 63, bytes(b"0123456789abcdef")),
@@ -279,7 +282,7 @@ mod tests {
             (ColumnType::MYSQL_TYPE_DOUBLE, 63, mysql::Value::Double(1.5)),
             (ColumnType::MYSQL_TYPE_LONGLONG, 63, mysql::Value::NULL),
         ] {
-            assert_eq!(of(kind, set, value.clone()), None, "{kind:?} {value:?}");
+            assert_eq!(found(kind, set, value.clone()), None, "{kind:?} {value:?}");
         }
     }
 }

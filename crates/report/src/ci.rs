@@ -9,6 +9,7 @@ use crate::markdown::{self, escaped};
 use crate::text::plain;
 use crate::{Document, ReportError};
 use minijinja::Value;
+use threadwise_analysis::Direction;
 use threadwise_analysis::compare::change::{self, Change, Changed, LeftOut};
 use threadwise_document::Prose;
 
@@ -29,8 +30,9 @@ enum Outcome {
 
 impl Outcome {
     fn of(change: &Change<'_>, one: &Changed<'_>) -> Self {
-        let is_open = !change.can_tell() || change::may_be_regression(&one.ratio);
-        match (one.is_regression && change.can_tell(), is_open) {
+        // Where neither direction is better nothing is a regression, and nothing is shown to be none.
+        let is_judged = change.can_tell() && one.ratio.direction != Direction::Neither;
+        match (one.is_regression, !is_judged || change::may_be_regression(&one.ratio)) {
             (true, _) => Self::Regression,
             (false, true) => Self::Undecided,
             (false, false) => Self::Passed,

@@ -64,20 +64,20 @@ pub fn stream(write: impl FnOnce(&mut dyn Write) -> Result<(), ReportError>) -> 
     })
 }
 
-/// Writes a page after `printed`, even if that failed: a closed pipe must not prevent a file. With `may_replace` it
-/// replaces an existing report.
+/// Writes a page after `printed`, even if that failed: a closed pipe must not prevent a file. It replaces an existing
+/// page of the kind that `replaces` names.
 ///
 /// # Errors
 /// The page cannot be created or written, or else the error of printing.
 pub fn deliver(
     printed: Result<(), AppError>,
     path: Option<&Path>,
-    may_replace: bool,
+    replaces: Option<&str>,
     page: impl FnOnce() -> Result<String, AppError>,
 ) -> Result<(), AppError> {
     if let Some(path) = path {
         let page = page()?;
-        match may_replace && is_our_report(path) {
+        match replaces.is_some_and(|kind| is_page(path, kind)) {
             true => replace(path, &page)?,
             false => write_new(path, &page)?,
         }
@@ -117,13 +117,13 @@ fn exists(path: &Path) -> String {
     format!("{} exists and is not overwritten: give another name", path.display())
 }
 
-/// Whether a file is a report that this program wrote.
-pub fn is_our_report(path: &Path) -> bool {
-    const MARK: &[u8] = b"<meta name=\"generator\" content=\"threadwise\">";
+/// Whether a file is a page of this kind that this program wrote.
+pub fn is_page(path: &Path, kind: &str) -> bool {
+    let mark = format!("<meta name=\"generator\" content=\"{kind}\">");
     let regular = path.symlink_metadata().is_ok_and(|found| found.is_file());
     let mut head = Vec::new();
     let read = given::open(path).and_then(|file| file.take(1 << 16).read_to_end(&mut head));
-    regular && read.is_ok() && head.windows(MARK.len()).any(|window| window == MARK)
+    regular && read.is_ok() && head.windows(mark.len()).any(|window| window == mark.as_bytes())
 }
 
 /// Replaces an existing report atomically.
@@ -220,6 +220,7 @@ pub fn json_string(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use threadwise_report::html;
 
     #[test]
     fn only_colours_act_on_a_terminal() {
@@ -231,14 +232,15 @@ mod tests {
     }
 
     #[test]
-    fn only_a_report_of_ours_is_recognised() {
+    fn only_a_page_of_ours_of_the_same_kind_is_recognised() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("r.html");
-        assert!(!is_our_report(&path));
-        std::fs::write(&path, "<html><meta name=\"generator\" content=\"other\">").unwrap();
-        assert!(!is_our_report(&path));
-        std::fs::write(&path, "<html><meta name=\"generator\" content=\"threadwise\">").unwrap();
-        assert!(is_our_report(&path));
+        assert!(!is_page(&path, html::REPORT));
+        for (generator, is_report) in [("other", false), (html::GALLERY, false), (html::REPORT, true)] {
+            std::fs::write(&path, format!("<html><meta name=\"generator\" content=\"{generator}\">"))
+                .unwrap();
+            assert_eq!(is_page(&path, html::REPORT), is_report, "{generator}");
+        }
         replace(&path, "new").unwrap();
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "new");
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);

@@ -4,13 +4,12 @@
 //! The page is whole without its script, which filters and sorts rows. Any user makes cards: every text is escaped,
 //! and the policy allows this script alone.
 
-use super::{filled, trusted};
+use super::{GALLERY, GALLERY_TEMPLATE, filled, trusted};
 use crate::ReportError;
 use minijinja::Value;
 use threadwise_analysis::card::{Card, FIGURES, Figure, FigureKind, KNEE};
 use threadwise_document::numbers::{self, counted};
 
-const TEMPLATE: &str = include_str!("../../templates/gallery.html");
 const STYLE: &str =
     concat!(include_str!("../../assets/colours.css"), include_str!("../../assets/gallery.css"));
 const SCRIPT: &str = include_str!("../../assets/gallery.js");
@@ -45,13 +44,14 @@ pub fn gallery(cards: &[Card]) -> Result<String, ReportError> {
         )
     };
     filled(
-        TEMPLATE,
+        GALLERY_TEMPLATE,
         Value::from_pairs([
             ("count", Value::from(counted(cards.len(), "card"))),
             ("columns", Value::from(columns.iter().map(column).collect::<Vec<Value>>())),
             ("engines", choices(|card| &card.engine)),
             ("workloads", choices(|card| &card.workload)),
             ("rows", Value::from(rows)),
+            ("generator", Value::from(GALLERY)),
             ("style", trusted(STYLE)),
             ("script", trusted(SCRIPT)),
             ("hash", trusted(SCRIPT_HASH.trim())),

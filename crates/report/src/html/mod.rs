@@ -19,8 +19,20 @@ use minijinja::{AutoEscape, Environment, Error, Output, State, Value};
 use threadwise_machine::Topology;
 use threadwise_machine::text::marked_lines;
 
-const TEMPLATE: &str =
-    concat!(include_str!("../../templates/picture.html"), include_str!("../../templates/report.html"));
+/// Kinds of pages, by which the program recognises its own (`<meta name="generator">`).
+pub const REPORT: &str = "threadwise";
+/// The same of a gallery.
+pub const GALLERY: &str = "threadwise gallery";
+
+/// How every page begins: its policy is in this place alone.
+macro_rules! page {
+    ($($file:literal),*) => {
+        concat!(include_str!("../../templates/head.html"), $(include_str!(concat!("../../templates/", $file))),*)
+    };
+}
+
+const TEMPLATE: &str = page!("picture.html", "report.html");
+const GALLERY_TEMPLATE: &str = page!("gallery.html");
 const ALONE: &str =
     concat!(include_str!("../../templates/picture.html"), include_str!("../../templates/machine.svg"));
 const D3: &str = include_str!("../../assets/d3.min.js");
@@ -55,6 +67,7 @@ pub fn render(document: &Document) -> Result<String, ReportError> {
     };
     let context = Value::from_pairs([
         ("page", Value::from(minijinja::value::Serde(&page))),
+        ("generator", Value::from(REPORT)),
         ("style", trusted(STYLE)),
         ("watch_script", trusted(WATCH)),
         ("d3_script", trusted(D3)),

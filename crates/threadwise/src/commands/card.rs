@@ -50,7 +50,7 @@ pub struct GalleryArgs {
     /// Folder of cards, a file NAME.json each
     #[arg(value_name = "DIR")]
     pub folder: PathBuf,
-    /// Folder for index.html; only a page of threadwise is replaced
+    /// Folder for index.html; only an earlier gallery is replaced
     #[arg(short, long, value_name = "FOLDER")]
     pub output: Option<PathBuf>,
 }
@@ -95,11 +95,14 @@ pub fn gallery(args: &GalleryArgs) -> Result<(), AppError> {
     let Some(folder) = &args.output else {
         return output::print(&format!("{what} in {}: all can be shown\n", args.folder.display()));
     };
+    let path = folder.join("index.html");
+    if path.symlink_metadata().is_ok() && !output::is_page(&path, html::GALLERY) {
+        output::check_new(&path)?;
+    }
     let page = html::gallery(&cards).map_err(AppError::failed)?;
     std::fs::create_dir_all(folder)
         .map_err(|error| AppError::Input(format!("cannot make the folder {}: {error}", folder.display())))?;
-    let path = folder.join("index.html");
-    output::deliver(Ok(()), Some(&path), true, || Ok(page))?;
+    output::deliver(Ok(()), Some(&path), Some(html::GALLERY), || Ok(page))?;
     output::print(&format!("{what}: {}\n", path.display()))
 }
 

@@ -105,7 +105,7 @@ pub fn fit(args: &FitArgs) -> Result<(), AppError> {
         false => screen::shown(&document, args.all),
     };
     let path = args.html.as_deref();
-    output::deliver(output::print(&text), path, false, || html::render(&document).map_err(AppError::failed))?;
+    output::deliver(output::print(&text), path, None, || html::render(&document).map_err(AppError::failed))?;
     output::name_page(path.filter(|_| !args.json))
 }
 

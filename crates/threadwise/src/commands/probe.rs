@@ -90,7 +90,7 @@ fn tell(args: &ProbeArgs, topology: &Topology, probe: &Probe, hardware: &Hardwar
         (_, true) => format!("{}\n", terminal::probe(topology, probe, hardware, output::style())),
         _ => screen::shown(&document, false),
     });
-    output::deliver(printed, path, false, || html::render(&document).map_err(AppError::failed))?;
+    output::deliver(printed, path, None, || html::render(&document).map_err(AppError::failed))?;
     output::name_page(path.filter(|_| !args.json))
 }
 

@@ -27,7 +27,7 @@ pub fn published(args: &PublishedArgs) -> Result<(), AppError> {
         _ => text(&document),
     };
     let path = args.html.as_deref();
-    output::deliver(output::print(&text), path, false, || html::render(&document).map_err(AppError::failed))?;
+    output::deliver(output::print(&text), path, None, || html::render(&document).map_err(AppError::failed))?;
     output::name_page(path.filter(|_| !args.json))
 }
 

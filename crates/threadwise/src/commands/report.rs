@@ -30,6 +30,6 @@ pub fn report(args: &ReportArgs) -> Result<(), AppError> {
         _ => output::print(&shown(&document, args.all)),
     };
     let path = args.html.as_deref();
-    output::deliver(printed, path, false, || html::render(&document).map_err(AppError::failed))?;
+    output::deliver(printed, path, None, || html::render(&document).map_err(AppError::failed))?;
     output::name_page(path.filter(|_| !args.json && !args.csv && !args.markdown))
 }

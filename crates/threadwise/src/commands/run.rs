@@ -107,8 +107,8 @@ fn tell(args: &RunArgs, job: &Job) -> Result<Option<String>, AppError> {
         false => screen::shown(&document, args.measure.all),
     };
     let page = || html::render(&document).map_err(AppError::failed);
-    let may_replace = args.resume.is_some();
-    output::deliver(output::print(&text), job.html.as_deref(), may_replace, page).map_err(
+    let replaces = args.resume.is_some().then_some(html::REPORT);
+    output::deliver(output::print(&text), job.html.as_deref(), replaces, page).map_err(
         |error| match error {
             AppError::Failed(why) => {
                 AppError::Failed(format!("{why}; the study is in {}", job.output.display()))

@@ -42,7 +42,7 @@ pub fn topology(args: &TopologyArgs) -> Result<(), AppError> {
         false => described(args, &asked, &topology)?,
     };
     let path = args.svg.as_deref();
-    output::deliver(output::print(&text), path, false, || {
+    output::deliver(output::print(&text), path, None, || {
         html::picture(&topology, sessions.as_ref()).map_err(AppError::failed)
     })?;
     let path = path.filter(|_| !args.json);

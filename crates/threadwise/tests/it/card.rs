@@ -18,8 +18,8 @@ fn refused(lab: &Lab, args: &[&str]) -> String {
 #[test]
 fn a_study_becomes_a_kilobyte_that_names_nothing() {
     let lab = Lab::new();
-    let said = lab.simulated("a.threadwise", &["--no-probe", "--no-html"]);
-    assert_eq!(said.code, Some(0), "{}", said.stderr);
+    let ran = lab.simulated("a.threadwise", &["--no-probe", "--no-html"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     let lines = lab.ok(&["card", "a.threadwise", "a.threadwise"]).stdout;
     assert_eq!(lines.lines().count(), 2, "{lines}");
     assert!(!lines.contains(&lab.path().display().to_string()) && !lines.contains("a.threadwise"), "{lines}");
@@ -130,10 +130,13 @@ fn a_folder_of_cards_becomes_a_page_or_is_refused_as_a_whole() {
     // A page that is not ours stays.
     std::fs::remove_file(lab.path().join("cards/c.json")).unwrap();
     std::fs::create_dir(lab.path().join("mine")).unwrap();
-    std::fs::write(lab.path().join("mine/index.html"), "mine").unwrap();
-    let said = lab.run(&["gallery", "cards", "-o", "mine"]);
-    assert!(said.code == Some(1) && said.stderr.contains("exists and is not overwritten"), "{}", said.stderr);
-    assert_eq!(std::fs::read_to_string(lab.path().join("mine/index.html")).unwrap(), "mine");
+    lab.ok(&["published", "cached-reads", "--html", "report.html"]);
+    let report = std::fs::read_to_string(lab.path().join("report.html")).unwrap();
+    for text in ["mine", report.as_str()] {
+        std::fs::write(lab.path().join("mine/index.html"), text).unwrap();
+        assert!(refused(&lab, &["gallery", "cards", "-o", "mine"]).contains("exists and is not overwritten"));
+        assert_eq!(std::fs::read_to_string(lab.path().join("mine/index.html")).unwrap(), text);
+    }
 }
 
 #[test]

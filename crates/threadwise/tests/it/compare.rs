@@ -300,3 +300,20 @@ fn what_cannot_be_compared_is_refused_in_one_line() {
         assert!(line.contains(part), "{args:?}: {line}");
     }
 }
+
+#[test]
+fn a_metric_of_which_neither_side_is_better_passes_no_test() {
+    let lab = Lab::new();
+    for name in ["a0", "a1", "a2", "b0", "b1", "b2"] {
+        let metric = "threads=1 none regex:threads ([0-9]+)";
+        let quick =
+            ["--placement=all", "--allow-busy", "--no-probe", "--no-html", "--blocks=2", "--metric", metric];
+        let command = ["-o", name, "--", "echo", "threads 8"];
+        lab.ok(&[&["run", "command"][..], &quick, &command].concat());
+    }
+    let xml = sides_in(&lab, "junit", &["--metric", "metric/threads"]).stdout;
+    assert!(
+        xml.contains("failures=\"0\"") && xml.matches("<skipped message=\"undecided").count() == 2,
+        "{xml}"
+    );
+}

@@ -52,15 +52,15 @@ fn run_with(lab: &Lab, file: &str, variables: [(&str, &str); 4]) -> Said {
 #[test]
 fn a_workflow_fails_with_a_regression_and_says_where() {
     let lab = Lab::new();
-    let said = run(&lab, "github/action.yml", 500_000, "");
-    assert_eq!(said.code, Some(4), "{}{}", said.stdout, said.stderr);
-    assert!(said.stdout.contains("::error title=threadwise%3A regression::2c1t: 0.50x ["), "{}", said.stdout);
+    let ran = run(&lab, "github/action.yml", 500_000, "");
+    assert_eq!(ran.code, Some(4), "{}{}", ran.stdout, ran.stderr);
+    assert!(ran.stdout.contains("::error title=threadwise%3A regression::2c1t: 0.50x ["), "{}", ran.stdout);
     let text = |name: &str| std::fs::read_to_string(lab.path().join(name)).unwrap();
     assert_eq!(text("GITHUB_OUTPUT"), "outcome=regression\n");
     assert!(text("GITHUB_STEP_SUMMARY").starts_with("<!-- threadwise-compare -->\n### SIMULATED: "));
     assert_eq!(text("GITHUB_STEP_SUMMARY"), text("change of 1/comment.md"));
     assert!(text("change of 1/junit.xml").contains("<failure type=\"regression\""));
-    assert!(said.stderr.contains("threadwise: regression of rows/s in 2 treatments"), "{}", said.stderr);
+    assert!(ran.stderr.contains("threadwise: regression of rows/s in 2 treatments"), "{}", ran.stderr);
     // A folder that is there is not used again.
     let again = run(&lab, "github/action.yml", 500_000, "");
     assert!(again.code != Some(0) && again.stderr.contains("change of 1"), "{}", again.stderr);
@@ -69,9 +69,9 @@ fn a_workflow_fails_with_a_regression_and_says_where() {
 #[test]
 fn a_job_passes_without_a_regression_and_keeps_its_report() {
     let lab = Lab::new();
-    let said = run(&lab, "gitlab.yml", 1_000_000, "--undecided pass --metric rows_per_s");
-    assert_eq!(said.code, Some(0), "{}{}", said.stdout, said.stderr);
-    assert!(said.stdout.contains("after / before"), "{}", said.stdout);
+    let ran = run(&lab, "gitlab.yml", 1_000_000, "--undecided pass --metric rows_per_s");
+    assert_eq!(ran.code, Some(0), "{}{}", ran.stdout, ran.stderr);
+    assert!(ran.stdout.contains("after / before"), "{}", ran.stdout);
     let junit = std::fs::read_to_string(lab.path().join("change of 1/junit.xml")).unwrap();
     assert!(junit.contains("tests=\"2\" failures=\"0\""), "{junit}");
 }
@@ -89,12 +89,12 @@ fn the_examples_of_the_files_measure_what_they_show() {
         let measure =
             example.replace("$$", "$").replace("--no-html", options).replace("./bench.sh", "sh bench.sh");
         std::fs::write(lab.path().join("bench.sh"), bench).unwrap();
-        let said = run_with(
+        let ran = run_with(
             &lab,
             file,
             [("MEASURE", &measure), ("PAIRS", "3"), ("OPTIONS", ""), ("FOLDER", "change")],
         );
-        assert_eq!(said.code, Some(4), "{measure}: {}{}", said.stdout, said.stderr);
+        assert_eq!(ran.code, Some(4), "{measure}: {}{}", ran.stdout, ran.stderr);
     }
 }
 
@@ -108,9 +108,9 @@ fn what_is_not_measured_is_no_answer() {
         };
         // Refused before anything is measured.
         for pairs in ["2", "x", ""] {
-            let said = tried("echo > measured", pairs);
+            let ran = tried("echo > measured", pairs);
             let line = format!("PAIRS is '{pairs}', and a test needs 3 or more");
-            assert!(said.code == Some(2) && said.stderr.contains(&line), "{file}: {}", said.stderr);
+            assert!(ran.code == Some(2) && ran.stderr.contains(&line), "{file}: {}", ran.stderr);
             assert!(!lab.files().iter().any(|name| name == "measured" || name == "change"));
         }
         // 4 and 5 would be a regression and an undecided one.

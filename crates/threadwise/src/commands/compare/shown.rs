@@ -25,6 +25,6 @@ pub fn show(args: &CompareArgs, document: &Document, json: impl FnOnce() -> Stri
 /// As [`show`].
 pub fn deliver(args: &CompareArgs, document: &Document, text: &str) -> Result<(), AppError> {
     let path = args.html.as_deref();
-    output::deliver(output::print(text), path, false, || html::render(document).map_err(AppError::failed))?;
+    output::deliver(output::print(text), path, None, || html::render(document).map_err(AppError::failed))?;
     output::name_page(path.filter(|_| !args.json && args.format.is_none()))
 }

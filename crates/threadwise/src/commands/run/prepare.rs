@@ -18,6 +18,7 @@ use threadwise_document::numbers;
 use threadwise_engine::engines::simulated;
 use threadwise_machine::given;
 use threadwise_machine::{BootFacts, Topology};
+use threadwise_report::html;
 use threadwise_runner::guard;
 use threadwise_store::{EndState, Expectation, Store, Versions};
 use threadwise_study::asked::Asked;
@@ -168,7 +169,7 @@ impl Job {
         let html = html_path(args, file)?;
         match &html {
             // The report of an earlier part of this study may be replaced.
-            Some(path) if args.measure.html.is_none() && output::is_our_report(path) => {}
+            Some(path) if args.measure.html.is_none() && output::is_page(path, html::REPORT) => {}
             Some(path) => output::check_new(path)?,
             None => {}
         }
