@@ -83,8 +83,12 @@ pub fn cheaper(ratio: &Ratio, break_even: f64) -> Cheaper {
     Cheaper::Open(Guess::beyond(ratio, break_even).map(|guess| (guess.is_above, guess.probability)))
 }
 
-/// Units of work that a price is given for.
-const UNITS: f64 = 1e6;
+/// Cost of a million units of work at a rate, with this many cores or vCPUs of one thread each, in the currency of the
+/// prices: the lower the rate, the higher the cost.
+pub fn of_a_million(rate_per_s: &Interval, number: u32, prices: &Prices) -> Interval {
+    let ends = [rate_per_s.mean, rate_per_s.high, rate_per_s.low.max(0.0)];
+    Interval::of(ends.map(|rate| prices.per_h(number, 1) / 3600.0 / rate * 1e6), "1")
+}
 
 /// Whether both threads are cheaper than one; `None` without prices, or if the study does not compare them.
 pub fn advice(facts: &Facts<'_>) -> Option<Advice> {
@@ -133,7 +137,8 @@ pub fn section(facts: &Facts<'_>) -> Option<Section> {
     let mut blocks = vec![Block::text(rule)];
     blocks.extend(by_threads(facts, &prices));
     blocks.extend(by_cores(facts, &prices).map(Block::Table));
-    if blocks.len() == 1 {
+    // A study of vCPUs has costs beside its rates.
+    if blocks.len() == 1 && facts.study.vcpus().is_none() {
         blocks.push(Block::text(
             "This study compares neither both threads of cores with one nor numbers of cores: use `threadwise run \
              placement` or `threadwise run session-sweep`.",
@@ -181,11 +186,6 @@ fn by_cores(facts: &Facts<'_>, prices: &Prices) -> Option<Table> {
         LicencePer::Vcpu | LicencePer::Core => format!("{} per licence", nouns.rate),
         LicencePer::Machine => nouns.rate.to_owned(),
     };
-    // The lower the rate, the higher the cost.
-    let cost = |number: u32, rate: &Interval| {
-        let ends = [rate.mean, rate.high, if rate.low > 0.0 { rate.low } else { 0.0 }];
-        Interval::of(ends.map(|rate| prices.per_h(number, 1) / 3600.0 / rate * UNITS), "ratio")
-    };
     let table = Table::of(
         "By number of enabled cores, one busy session on each, one thread of each; the lowest cost is not tested",
         points,
@@ -197,7 +197,7 @@ fn by_cores(facts: &Facts<'_>, prices: &Prices) -> Option<Table> {
                 Cell::Interval(rate.each(|end| end / licences, &rate.unit))
             }),
             (Column::figure(format!("cost per million {}", nouns.noun)), &|(number, rate)| {
-                Cell::Interval(cost(*number, rate))
+                Cell::Interval(of_a_million(rate, *number, prices))
             }),
         ],
     );

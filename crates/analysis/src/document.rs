@@ -42,7 +42,7 @@ pub fn document(facts: &Facts<'_>) -> Document {
 }
 
 /// The first figure of all sections: that of the section that answers the study's question.
-fn first_figure(sections: &[Section]) -> Option<Box<Figure>> {
+pub(crate) fn first_figure(sections: &[Section]) -> Option<Box<Figure>> {
     let mut blocks = sections.iter().flat_map(|section| &section.blocks);
     blocks.find_map(|block| if let Block::Figure(figure) = block { Some(figure.clone()) } else { None })
 }

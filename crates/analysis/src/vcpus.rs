@@ -10,13 +10,14 @@
 //! host that is busy, or credits that run out, look like threads, too. So it is said as a guess with its probability.
 
 use crate::asked::Prices;
+use crate::cost;
 use crate::diagnostics::Found;
 use crate::estimate::{ObservedBlock, THROUGHPUT, Work, block_difference, judge_means};
 use crate::kind::Kind;
 use crate::kinds::rate;
 use crate::question::{Case, Question};
 use crate::words::{answered, changed, finding, judged_decisive, limited, probability};
-use crate::{Estimate, Facts, Finding, FindingKind, Interval, Ratio};
+use crate::{Estimate, Facts, Finding, FindingKind, Ratio};
 use threadwise_document::chart::ChartWords;
 use threadwise_document::numbers::{count_word, counted, significant};
 use threadwise_document::{Block, Cell, Column, Prose, Says, Section, Table, prose};
@@ -241,7 +242,10 @@ fn section(facts: &Facts<'_>) -> Option<Section> {
             let heading = format!("cost per million {}", nouns.noun);
             // More sessions than vCPUs need no more licences.
             let vcpus = facts.study.vcpus().map_or(treatment.sessions, |all| treatment.sessions.min(all));
-            (Column::figure(heading), cost(rate(treatment), vcpus, &prices))
+            (
+                Column::figure(heading),
+                Cell::interval(rate(treatment).map(|rate| cost::of_a_million(rate, vcpus, &prices)).as_ref()),
+            )
         }));
         cells
     });
@@ -252,21 +256,12 @@ fn section(facts: &Facts<'_>) -> Option<Section> {
     );
     let mut blocks = vec![Block::text(about), Block::Table(table)];
     blocks.extend(prices.and_then(|prices| halves_cost(facts, found, &prices)).map(Block::text));
+    blocks.extend(rate::throughput(facts, &nouns));
     Some(Section::new("vcpus", "What each vCPU adds", blocks))
 }
 
 fn ratio_cell(ratio: &Ratio) -> Cell {
     Cell::Ratio(ratio.clone(), Says::Higher)
-}
-
-/// Units of work that a price is given for.
-const UNITS: f64 = 1e6;
-
-/// Cost of a million units of work on a server of so many vCPUs, each a thread: the machine's price is that of the whole.
-fn cost(rate: Option<&Interval>, vcpus: u32, prices: &Prices) -> Cell {
-    let Some(rate) = rate else { return Cell::none() };
-    let ends = [rate.mean, rate.high, rate.low.max(0.0)];
-    Cell::Interval(Interval::of(ends.map(|rate| prices.per_h(vcpus, 1) / 3600.0 / rate * UNITS), "1"))
 }
 
 /// Whether it is cheaper to take half of the vCPUs away (a constrained size, or one thread a core), where licences count

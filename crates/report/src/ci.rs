@@ -91,7 +91,8 @@ fn data(text: &str) -> String {
 }
 
 /// JUnit XML: a case for each treatment. A regression is a failure; one that is undecided is a failure, too, or with
-/// `passes_undecided` skipped; one that is not compared is skipped.
+/// `passes_undecided` skipped; one that is not compared is skipped, but for one that was measured before, which is
+/// undecided.
 ///
 /// # Errors
 /// [`ReportError::Template`], a fault of the program.
@@ -114,21 +115,27 @@ pub fn junit(change: &Change<'_>, passes_undecided: bool) -> Result<String, Repo
             ("ratio", Value::from(known.to_vec())),
         ])
     };
+    let lost = change.lost();
+    let left_out_element =
+        |one: &LeftOut| if lost.contains(&one) { element(Outcome::Undecided) } else { "skipped" };
     let left_out = change.left_out.iter().map(|one| {
         let texts = [
             ("name", &*one.name),
-            ("element", "skipped"),
+            ("element", left_out_element(one)),
             ("kind", "not compared"),
             ("message", &*one.reason),
         ];
         Value::from_pairs(texts.map(|(name, text)| (name, Value::from(text))))
     });
     let cases: Vec<Value> = change.treatments.iter().zip(&outcomes).map(case).chain(left_out).collect();
-    let count = |name: &str| outcomes.iter().filter(|outcome| element(**outcome) == name).count();
+    let elements =
+        outcomes.iter().map(|outcome| element(*outcome)).chain(change.left_out.iter().map(left_out_element));
+    let elements: Vec<&str> = elements.collect();
+    let count = |name: &str| elements.iter().filter(|element| **element == name).count();
     let values = Value::from_pairs([
         ("about", Value::from(format!("{}{}", simulated(change), change.quantity.name))),
         ("failures", Value::from(count("failure"))),
-        ("skipped", Value::from(count("skipped") + change.left_out.len())),
+        ("skipped", Value::from(count("skipped"))),
         ("obstacles", Value::from(change.obstacles.clone())),
         ("cases", Value::from(cases)),
     ]);

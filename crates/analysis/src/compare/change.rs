@@ -76,6 +76,9 @@ pub struct LeftOut {
     pub name: String,
     /// Why.
     pub reason: String,
+    /// Whether every study before has figures of it: what it did after may be worse.
+    #[serde(rename = "measured_before")]
+    pub was_measured_before: bool,
 }
 
 /// The answer for one treatment or comparison.
@@ -167,6 +170,13 @@ impl<'a> Change<'a> {
         let is_open = |changed: &&Changed<'a>| self.can_tell() && may_be_regression(&changed.ratio);
         self.treatments.iter().filter(is_open).collect()
     }
+
+    /// Treatments that were measured before and cannot be compared: that they failed after, say, is no proof that they
+    /// are as good.
+    pub fn lost(&self) -> Vec<&LeftOut> {
+        let is_lost = |one: &&LeftOut| self.can_tell() && one.was_measured_before;
+        self.left_out.iter().filter(is_lost).collect()
+    }
 }
 
 /// Compares studies of two sides in a metric; without one, in the headline.
@@ -189,7 +199,11 @@ pub fn change<'a>(sides: Sides<'a, '_>, metric: Option<&str>) -> Result<Change<'
     for name in names {
         match of_treatment(sides, name, &quantity) {
             Ok(series) => kept.push((name, series)),
-            Err(reason) => left_out.push(LeftOut { name: name.clone(), reason }),
+            Err(reason) => {
+                let was_measured_before =
+                    sides.before.iter().all(|facts| quantity.mean(facts, name).is_some());
+                left_out.push(LeftOut { name: name.clone(), reason, was_measured_before });
+            }
         }
     }
     if kept.is_empty() {

@@ -6,6 +6,7 @@ use super::{
     Absent, Basis, Between, Fleet, Judged, JudgedRow, Kind, LEVEL, MIN_MACHINES, OnKind,
     RECOMMENDED_MACHINES, Unlike,
 };
+use crate::document::first_figure;
 use crate::sections::cells::columns;
 use crate::{Interval, Ratio};
 use threadwise_document::chart::{RatioChart, RatioRow};
@@ -32,9 +33,12 @@ pub fn document(fleet: &Fleet, judged: &Judged, program_version: &str) -> Docume
         counted(boots, "boot"),
         studies(measured)
     );
+    let charts = (!judged.comparisons.is_empty()).then(|| charts(judged));
+    // The answer is by the first comparison, and so is its picture.
+    let picture = charts.as_ref().and_then(|section| first_figure(std::slice::from_ref(section)));
     let sections = [
         Some(comparisons(judged)),
-        (!judged.comparisons.is_empty()).then(|| charts(judged)),
+        charts,
         rates(judged),
         Some(machines_section(judged)),
         absent(judged),
@@ -45,6 +49,7 @@ pub fn document(fleet: &Fleet, judged: &Judged, program_version: &str) -> Docume
         about: vec![format!("study {}", fleet.study), about],
         simulated: judged.simulated,
         verdict: verdict(judged),
+        picture,
         facts: vec![
             fact("machines", machines.to_string(), &of_kinds.collect::<Vec<_>>().join(", ")),
             fact("studies", measured.to_string(), &counted(boots, "boot")),

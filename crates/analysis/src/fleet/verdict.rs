@@ -100,7 +100,7 @@ fn answer(judged: &Judged, first: &JudgedRow) -> Vec<Finding> {
     };
     lines.extend(known.into_iter().take(MAX_KINDS).map(|(one, ratio, next)| {
         let text = prose!(
-            "{} ({}): {}{}{} on average; the next machine will measure {}.",
+            "{} ({}): {}{} on average{}; the next machine will measure {}.",
             &one.kind,
             counted(one.machines.len(), "machine"),
             name.as_str(),

@@ -217,7 +217,7 @@ fn legend(facts: &Facts<'_>) -> Vec<Prose> {
 }
 
 /// One chart per group.
-fn throughput(facts: &Facts<'_>, nouns: &Nouns) -> Vec<Block> {
+pub fn throughput(facts: &Facts<'_>, nouns: &Nouns) -> Vec<Block> {
     let level = set_percent(facts.level());
     let charts: Vec<RateChart> =
         facts.groups().into_iter().map(|(group, members)| rate_chart(facts, group, &members)).collect();

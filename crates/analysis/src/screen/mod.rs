@@ -130,7 +130,10 @@ fn sentences_of(verdict: &[Finding], is_meant: fn(FindingKind) -> bool) -> Vec<P
 /// then, `files` where the rest is.
 pub fn of_document(document: &Document, trust: Trust, next: Prose, files: Prose) -> Screen {
     let simulated = if document.simulated { "SIMULATED: " } else { "" };
-    let mut answer = sentences_of(&document.verdict, |kind| kind != FindingKind::Caution);
+    let mut answer = sentences_of(&document.verdict, |kind| {
+        // The subject says SIMULATED.
+        !matches!(kind, FindingKind::Caution | FindingKind::Simulated)
+    });
     if answer.is_empty() {
         answer.extend(document.about.iter().map(|line| prose!("{}.", line)));
     }
@@ -151,19 +154,22 @@ pub fn of_document(document: &Document, trust: Trust, next: Prose, files: Prose)
     .fitted()
 }
 
-/// Trust in the result of several studies together: LOW if they are too few, FAIR if a caution applies.
+/// Trust in the result of several studies together: LOW if they are too few or simulated, FAIR if a caution applies.
 pub fn of_cautions(document: &Document, can_tell: bool) -> Trust {
-    let cautions = document.verdict.iter().filter(|finding| finding.kind == FindingKind::Caution);
-    let reasons: Vec<Prose> =
-        cautions.map(|finding| finding.line.clone().without_start("Mind: ").capital()).collect();
-    match (can_tell, reasons.is_empty()) {
-        (false, _) => {
-            let few = vec!["Too few studies.".into()];
-            Trust { level: TrustLevel::Low, reasons: [few, reasons].concat() }
-        }
-        (true, false) => Trust { level: TrustLevel::Fair, reasons },
+    let simulated = document.simulated.then(|| trust::SIMULATED.into());
+    let few = (!can_tell).then(|| "Too few studies.".into());
+    let low: Vec<Prose> = simulated.into_iter().chain(few).collect();
+    let fair = cautions(document);
+    match (low.is_empty(), fair.is_empty()) {
+        (false, _) => Trust { level: TrustLevel::Low, reasons: [low, fair].concat() },
+        (true, false) => Trust { level: TrustLevel::Fair, reasons: fair },
         (true, true) => Trust { level: TrustLevel::Good, reasons: vec!["No caution applies.".into()] },
     }
+}
+
+fn cautions(document: &Document) -> Vec<Prose> {
+    let found = document.verdict.iter().filter(|finding| finding.kind == FindingKind::Caution);
+    found.map(|finding| finding.line.clone().without_start("Mind: ").capital()).collect()
 }
 
 /// Trust in several studies side by side: no more than in the least of them.
@@ -188,15 +194,11 @@ pub fn of_studies(studies: &[Facts<'_>], document: &Document) -> Trust {
             reasons.push(prose!("Study {} is {}: {}", (at + 1).to_string(), trust.level.to_string(), why));
         }
     }
-    reasons.extend(of_cautions(document, true).reasons.into_iter().filter(|_| has_cautions(document)));
+    reasons.extend(cautions(document));
     if reasons.is_empty() {
         reasons.push("Each ratio holds within its interval; whether two differ is not tested.".into());
     }
     Trust { level, reasons }
-}
-
-fn has_cautions(document: &Document) -> bool {
-    document.verdict.iter().any(|finding| finding.kind == FindingKind::Caution)
 }
 
 /// Lines that put the advice into effect, if it may be followed.

@@ -17,6 +17,9 @@ use threadwise_study::study::MIN_BLOCKS;
 /// Mean share of their time waiting for a logical CPU of their own from which sessions are reported.
 const WAITED_SHARE: f64 = 0.05;
 
+/// Why simulated figures have little trust.
+pub const SIMULATED: &str = "SIMULATED: the figures are from a model, not from a machine.";
+
 /// The word, and why.
 pub fn trust(facts: &Facts<'_>, verdict: &[Finding]) -> Trust {
     if facts.throughput().next().is_none() || facts.analysis.blocks == 0 {
@@ -54,7 +57,7 @@ fn low(facts: &Facts<'_>, verdict: &[Finding]) -> Vec<Prose> {
     }
     reasons.extend(validity::problem(facts.analysis).map(|problem| prose!("{}.", capital(&problem))));
     if facts.is_simulated() {
-        reasons.push("SIMULATED: the figures are from a model, not from a machine.".into());
+        reasons.push(SIMULATED.into());
     }
     let covariates = &facts.analysis.covariates;
     if covariates.others_busy_share >= BUSY_FLAG_SHARE {

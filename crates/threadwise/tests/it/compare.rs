@@ -239,6 +239,39 @@ fn what_is_neither_shown_nor_excluded_ends_with_5() {
 }
 
 #[test]
+fn what_was_measured_before_and_cannot_be_compared_ends_with_5() {
+    let lab = Lab::new();
+    six(&lab, &[]);
+    let steady = ["--engine-option", "drift_sd=0", "--engine-option", "noise_sd=0.01"];
+    for number in 0..3 {
+        study(&lab, &format!("c{number}"), 7 + number, &[&steady[..], &["--placement", "one-cpu"]].concat());
+    }
+    let [a, b, c] = ["a", "b", "c"].map(|side| ["0", "1", "2"].map(|number| format!("{side}{number}")));
+    let compared = |before: &[String; 3], after: &[String; 3], more: &[&str]| {
+        let mut args = vec!["compare", "--fail-on-regression", "--before"];
+        args.extend(before.iter().map(String::as_str));
+        args.push("--after");
+        args.extend(after.iter().map(String::as_str).chain(more.iter().copied()));
+        lab.run(&args)
+    };
+    let lost = compared(&c, &b, &[]);
+    assert_eq!(lost.code, Some(5), "{}{}", lost.stdout, lost.stderr);
+    assert_eq!(
+        lost.stderr.trim_end(),
+        "threadwise: undecided: whether rows/s of 1 treatment got worse by 3% or more is not shown: one-cpu was \
+         measured before, and is not compared: not in all studies (--undecided pass accepts it)"
+    );
+    let cases = compared(&c, &b, &["--format", "junit"]).stdout;
+    assert!(cases.contains(r#"<failure type="not compared" message="not compared: not in all studies"/>"#), "{cases}");
+    assert!(cases.contains("failures=\"1\"") && cases.contains("skipped=\"0\""), "{cases}");
+    // What is new is no regression.
+    for (before, after, more) in [(&c, &b, &["--undecided", "pass"][..]), (&a, &c, &[])] {
+        let said = compared(before, after, more);
+        assert_eq!(said.code, Some(0), "{}{}", said.stdout, said.stderr);
+    }
+}
+
+#[test]
 fn no_change_ends_with_0_also_in_pairs() {
     let lab = Lab::new();
     six(&lab, &[]);

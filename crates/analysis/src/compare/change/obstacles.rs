@@ -178,9 +178,7 @@ pub(super) fn cautions(sides: Sides<'_, '_>, aspects: &[Aspect], direction: Dire
         true => "the studies of a side began within an hour, so that what the hour did to them",
         false => "one side ran after the other, so that what the machine did in between",
     };
-    let is_simulated = sides.all().iter().any(Facts::is_simulated);
     let lines = [
-        is_simulated.then(|| "some figures are from a model, not from a machine".to_owned()),
         names(aspects, is_within).map(|names| format!("studies of one side differ in {names}")),
         (!sides.is_paired && is_apart).then(|| format!("{did} counts as a change: run the sides in turns")),
         (direction == Direction::Neither).then(|| {

@@ -343,6 +343,9 @@ fn a_treatment_that_one_study_lacks_is_left_out() {
             change.left_out.iter().map(|one| (&*one.name, &*one.reason)).collect();
         assert_eq!(left_out, [("P", "not in all studies"), ("Q", "not in all studies")]);
         assert_eq!((change.treatments.len(), change.comparisons.len()), (1, 0));
+        // What every study before has may be worse after.
+        let lost: Vec<&str> = change.lost().iter().map(|one| &*one.name).collect();
+        assert_eq!(lost, ["P"]);
     });
 }
 

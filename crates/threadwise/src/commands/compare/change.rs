@@ -98,19 +98,25 @@ fn regression(change: &Change<'_>) -> Result<(), AppError> {
     )))
 }
 
-/// Fails if a treatment may have got worse by the margin or more, and the studies do not decide it.
+/// Fails if a treatment may have got worse by the margin or more, and the studies do not decide it, or if one that was
+/// measured before cannot be compared.
 fn undecided(change: &Change<'_>) -> Result<(), AppError> {
-    let open = change.undecided();
-    if open.is_empty() {
+    let (open, lost) = (change.undecided(), change.lost());
+    if open.is_empty() && lost.is_empty() {
         return Ok(());
     }
-    let reach = change::reach_words(change, &open).map_or_else(String::new, |words| format!("; {words}"));
+    let reach = change::reach_words(change, &open).map(|words| format!("; {words}"));
+    let open = format!("{}{}", named(&open), reach.unwrap_or_default());
+    let lost = lost
+        .iter()
+        .map(|one| format!("{} was measured before, and is not compared: {}", one.name, one.reason));
+    let all: Vec<String> = Some(open).into_iter().filter(|open| !open.is_empty()).chain(lost).collect();
     Err(AppError::Undecided(format!(
-        "undecided: whether {} of {} got worse by {} or more is not shown: {}{reach} (--undecided pass accepts it)",
+        "undecided: whether {} of {} got worse by {} or more is not shown: {} (--undecided pass accepts it)",
         change.quantity.name,
-        counted(open.len(), "treatment"),
+        counted(change.undecided().len() + change.lost().len(), "treatment"),
         set_percent(change.margin),
-        named(&open)
+        all.join("; ")
     )))
 }
 
