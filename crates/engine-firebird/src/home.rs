@@ -92,7 +92,7 @@ impl Home {
     }
 
     /// A Firebird program whose working directory is the folder of the database. It contains the engine, which
-    /// asks for no password; the mark lets the janitor find it.
+    /// asks for no password; the mark lets the watchdog find it.
     pub(crate) fn command(&self, program: &Path) -> Command {
         let mut command = Command::new(program);
         command

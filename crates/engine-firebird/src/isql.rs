@@ -326,7 +326,7 @@ impl Isql {
     pub(crate) fn end(&mut self) {
         drop(self.input.take());
         if !matches!(stopping::wait(&mut self.child, END_LIMIT), Ok(Some(_))) {
-            // If this fails, the janitor ends it.
+            // If this fails, the watchdog ends it.
             let _ = stopping::kill_group(&mut self.child);
         }
     }

@@ -16,7 +16,7 @@
 //!
 //! Each study has its own file in the user's state folder ([`crate::state`]). The file's name identifies
 //! the process that measures, and lines `owner BOOT PIDNS PID START` the workers that write to it. When all
-//! of these have ended, the first of the study's end, its janitor, or the next command of that user
+//! of these have ended, the first of the study's end, its watchdog, or the next command of that user
 //! ([`put_left_back`]) restores and removes it. While one of them lives no other process touches it.
 //!
 //! Other state of the machine is journalled in files of the same form, in the same folder, under the same

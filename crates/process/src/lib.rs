@@ -21,6 +21,7 @@ pub mod state;
 pub mod stopping;
 pub mod template;
 pub mod users;
+pub mod watchdog;
 
 pub use rustix::process::Signal;
 pub use users::User;

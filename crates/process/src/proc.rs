@@ -210,7 +210,7 @@ fn parse_schedstat(text: &str) -> Option<ThreadTimes> {
 
 /// A field of a stat file by its number in the manual page, from 3 on: the second, the name of the
 /// program, is in brackets and may itself hold brackets and spaces.
-pub(crate) fn stat_field(stat: &str, number: usize) -> Option<&str> {
+pub fn stat_field(stat: &str, number: usize) -> Option<&str> {
     let (_, rest) = stat.rsplit_once(')')?;
     rest.split_whitespace().nth(number.checked_sub(3)?)
 }

@@ -10,13 +10,13 @@
 
 use crate::error::{ItemError, ReloadError};
 pub use crate::report::Checked;
-use crate::start::Start;
 use crate::state::StateFile;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
+use threadwise_process::watchdog::Start;
 
 /// Depth of [`Driver::verify`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -47,7 +47,7 @@ pub enum ItemError {
     #[error("{0}")]
     Failed(String),
     /// Something could not be restored or finished; the state stays for a recovery.
-    #[error("{0}; `threadwise reload --recover` completes it")]
+    #[error("{0}; `threadwise restore FILE` completes it")]
     LeftBehind(String),
     /// The swap was done, and the user must decide which of both files is right: another try would fail the same way.
     #[error("{0}")]

@@ -9,11 +9,12 @@ use crate::identity::{Identity, Inode, parent};
 use rustix::fs::{AtFlags, FileType, FlockOperation, Mode, OFlags, flock, fstat, mkdirat, openat, unlinkat};
 use rustix::io::Errno;
 use std::ffi::{OsStr, OsString};
-use std::fs::{self, File};
+use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use threadwise_process::proc;
 
 /// Prefix of the folder's name; the database's own name follows.
 const PREFIX: &str = ".threadwise-reload-";
@@ -32,7 +33,7 @@ pub const NEW: &str = "new";
 /// Name of the file for tests of the file system.
 const PROBE: &str = "probe";
 /// First line of the marker file.
-const MARKER_LINE: &str = "threadwise reload work folder: see `threadwise reload --recover`";
+const MARKER_LINE: &str = "threadwise reload work folder: see `threadwise restore --help`";
 
 /// The work folder's path of a database.
 pub fn path_of(database: &Path) -> PathBuf {
@@ -211,7 +212,7 @@ impl Folder {
     /// Records this process as the folder's owner, durably, unless it is recorded already.
     fn mark(&self) -> io::Result<()> {
         let pid = std::process::id();
-        let start = start_time(pid).unwrap_or(0);
+        let start = proc::start_time(pid, pid).unwrap_or(0);
         let text = format!("{MARKER_LINE}\npid {pid}\nstart {start}\n");
         // The names inside become durable with the first state.
         self.inside.replace(OsStr::new(MARKER), OsStr::new(UNFINISHED), &text, false)?;
@@ -224,7 +225,7 @@ impl Folder {
         let left = match removed {
             Some(why) => format!("; {why}"),
             None if made => String::new(),
-            None => "; it existed before: `threadwise reload --recover` removes it".to_owned(),
+            None => "; it existed before: `threadwise restore FILE` removes it".to_owned(),
         };
         refused(self.path(), &format!("its marker cannot be written: {error}{left}"))
     }
@@ -295,7 +296,7 @@ fn of_another(uid: u32) -> String {
               so recover with that one"
                 .to_owned()
         }
-        uid => format!("it belongs to user {uid}: run `threadwise reload --recover` as that user"),
+        uid => format!("it belongs to user {uid}: run `threadwise restore FILE` as that user"),
     }
 }
 
@@ -308,13 +309,6 @@ fn is_ours(inside: &Dir) -> io::Result<bool> {
     }
     let known = |name: &OsString| name == LOCK || name == UNFINISHED || name == MARKER;
     Ok(inside.names()?.iter().all(known))
-}
-
-/// Start time of a process in ticks since the machine's start: field 22 of `proc_pid_stat(5)`.
-fn start_time(pid: u32) -> Option<u64> {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    let (_, rest) = stat.rsplit_once(')')?;
-    rest.split_whitespace().nth(19)?.parse().ok()
 }
 
 /// A file for tests of the file system, removed when dropped.
@@ -346,6 +340,7 @@ impl Drop for Probe<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
     use std::os::unix::fs::{MetadataExt, symlink};
 
     #[test]

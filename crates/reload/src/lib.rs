@@ -27,7 +27,6 @@ mod report;
 pub mod run;
 pub mod search;
 pub mod sqlite;
-mod start;
 mod state;
 mod swap;
 pub mod watch;

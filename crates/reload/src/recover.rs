@@ -255,7 +255,7 @@ fn undecided(reload: &Work, kept: &Path, why: &ItemError) -> ItemError {
     };
     ItemError::Undecided(format!(
         "{why}; nothing was removed, and the original is {kept}. To restore it: {sides}`mv {kept} \
-         {database}`; to use the new file: remove {kept}; then `threadwise reload --recover \
+         {database}`; to use the new file: remove {kept}; then `threadwise restore \
          {database}`"
     ))
 }
@@ -276,7 +276,7 @@ pub fn unseal(path: &Path, settings: &Settings, driver: &dyn Driver) -> Result<b
     for database in [Some(file.clone()), folder::database_of_kept(&file)].into_iter().flatten() {
         if folder::path_of(&database).symlink_metadata().is_ok() {
             return Err(ItemError::skip(format!(
-                "a reload of {0} is running or was killed: wait for it, or run threadwise reload --recover {0}",
+                "a reload of {0} is running or was killed: wait for it, or run threadwise restore {0}",
                 database.display()
             )));
         }

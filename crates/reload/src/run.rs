@@ -12,13 +12,13 @@ use crate::log::Log;
 use crate::options::ItemOptions;
 use crate::refuse;
 use crate::report::{Outcome, Report, Stage};
-use crate::start::Start;
 use crate::watch::Watchdog;
 use rustix::process::{Resource, getrlimit};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Mutex, PoisonError};
+use threadwise_process::watchdog::Start;
 
 /// Options for reloading a list.
 #[derive(Clone, Default)]
@@ -205,7 +205,7 @@ pub fn look(database: &Path, driver: &dyn Driver, settings: &Settings) -> Result
     }
     if path_of(database).symlink_metadata().is_ok() {
         return Err(ItemError::skip(
-            "another run works on it, or a killed one left it: `threadwise reload --recover` repairs it",
+            "another run works on it, or a killed one left it: `threadwise restore FILE` repairs it",
         ));
     }
     let size = refuse::file(database)?;

@@ -74,7 +74,7 @@ pub fn clear(reload: &Work, folder: &Folder, original: Inode, new: Inode) -> Res
     let undecided = |what: &str| {
         Err(ItemError::Undecided(format!(
             "{what} is {0} now, and nothing was removed: move it to another name, or remove it; then \
-             `threadwise reload --recover {1}`",
+             `threadwise restore {1}`",
             reload.new.display(),
             reload.database.display()
         )))

@@ -7,21 +7,18 @@ use crate::driver::Settings;
 use crate::error::{ItemError, ReloadError};
 use crate::recover::recover;
 use crate::report::Recovered;
-pub use crate::start::Start;
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
-use std::io::{self, Read, Write};
+use std::io::{self, Read};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
+use threadwise_process::watchdog::{self, Start, Tries, await_end};
 
-/// Number of tries of a recovery that another process blocks.
-const TRIES: u32 = 100;
-/// Time between two tries.
-const BETWEEN_TRIES: Duration = Duration::from_millis(100);
+/// How often it tries a recovery that another process blocks: the killed run's locks may outlive its pipe by a moment,
+/// and its subprocesses by some more.
+const TRIES: Tries = Tries { number: 100, pause: Duration::from_millis(100) };
 
 /// A running watchdog; it ends when this is dropped.
 #[derive(Debug)]
@@ -32,7 +29,7 @@ pub struct Watchdog {
 
 #[derive(Debug)]
 struct Inner {
-    child: Child,
+    process: watchdog::Watchdog,
     in_flight: BTreeSet<PathBuf>,
 }
 
@@ -42,11 +39,11 @@ impl Watchdog {
     /// # Errors
     /// The program cannot be started.
     pub fn start(start: Start) -> Result<Self, ReloadError> {
-        let child = launch(&start).map_err(|error| ReloadError::Watchdog {
+        let process = launch(&start).map_err(|error| ReloadError::Watchdog {
             program: start.program.clone(),
             why: error.to_string(),
         })?;
-        Ok(Self { start, inner: Mutex::new(Inner { child, in_flight: BTreeSet::new() }) })
+        Ok(Self { start, inner: Mutex::new(Inner { process, in_flight: BTreeSet::new() }) })
     }
 
     /// Reports that an item starts. Restarts a watchdog that was killed.
@@ -62,9 +59,7 @@ impl Watchdog {
         if inner.tell(b"+", path).is_ok() {
             return Ok(());
         }
-        let mut old = std::mem::replace(&mut inner.child, launch(&self.start).map_err(gone)?);
-        // It is dead: this does not wait.
-        let _ = old.wait();
+        inner.process = launch(&self.start).map_err(gone)?;
         let all = inner.in_flight.clone();
         all.iter().try_for_each(|path| inner.tell(b"+", path)).map_err(gone)
     }
@@ -79,48 +74,26 @@ impl Watchdog {
 
     /// Its process number.
     pub fn pid(&self) -> u32 {
-        self.inner.lock().unwrap_or_else(PoisonError::into_inner).child.id()
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner).process.pid()
     }
 }
 
 impl Inner {
     fn tell(&mut self, sign: &[u8], path: &Path) -> io::Result<()> {
-        let stdin = self.child.stdin.as_mut().ok_or(io::ErrorKind::BrokenPipe)?;
-        stdin.write_all(&[sign, path.as_os_str().as_bytes(), &[0]].concat())
+        self.process.tell(&[sign, path.as_os_str().as_bytes(), &[0]].concat())
     }
 }
 
-impl Drop for Watchdog {
-    fn drop(&mut self) {
-        let inner = self.inner.get_mut().unwrap_or_else(PoisonError::into_inner);
-        drop(inner.child.stdin.take());
-        let _ = inner.child.wait();
-    }
-}
-
-/// In its own process group, so that a Ctrl-C does not reach it.
-fn launch(start: &Start) -> io::Result<Child> {
-    Command::new(&start.program)
-        .args(&start.args)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .process_group(0)
-        .spawn()
+fn launch(start: &Start) -> io::Result<watchdog::Watchdog> {
+    watchdog::Watchdog::start(start, &[""; 0])
 }
 
 /// The watchdog: waits for the end of stdin, then recovers the items in flight.
 pub fn watch(stdin: &mut dyn Read, settings: &Settings) -> Vec<(PathBuf, Result<Recovered, ItemError>)> {
     let mut in_flight = BTreeSet::new();
     let mut pending = Vec::new();
-    let mut buffer = [0; 4096];
-    loop {
-        match stdin.read(&mut buffer) {
-            Ok(0) => break,
-            Ok(length) => pending.extend_from_slice(&buffer[..length]),
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(_) => break,
-        }
+    await_end(stdin, |bytes| {
+        pending.extend_from_slice(bytes);
         while let Some(end) = pending.iter().position(|byte| *byte == 0) {
             let record: Vec<u8> = pending.drain(..=end).collect();
             let path = PathBuf::from(OsStr::from_bytes(&record[1.min(end)..end]));
@@ -129,19 +102,14 @@ pub fn watch(stdin: &mut dyn Read, settings: &Settings) -> Vec<(PathBuf, Result<
                 _ => drop(in_flight.remove(&path)),
             }
         }
-    }
+    });
     in_flight.into_iter().map(|path| (path.clone(), until_recovered(&path, settings))).collect()
 }
 
-/// The killed run's locks may outlive its pipe by a moment, and its subprocesses by some more.
 fn until_recovered(path: &Path, settings: &Settings) -> Result<Recovered, ItemError> {
-    for _ in 1..TRIES {
-        match recover(path, settings) {
-            Ok(recovered) => return Ok(recovered),
-            Err(ItemError::Undecided(why)) => return Err(ItemError::Undecided(why)),
-            Err(_) => {}
-        }
-        std::thread::sleep(BETWEEN_TRIES);
-    }
-    recover(path, settings)
+    // What is undecided stays so.
+    TRIES.until_done(|| match recover(path, settings) {
+        Err(ItemError::Undecided(why)) => Ok(Err(ItemError::Undecided(why))),
+        recovered => recovered.map(Ok),
+    })?
 }

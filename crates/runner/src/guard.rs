@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use threadwise_machine::words::bytes;
 use threadwise_machine::{CpuSet, Topology};
-use threadwise_process::room;
+use threadwise_process::{proc, room};
 use threadwise_study::CpuTimes;
 use threadwise_telemetry::proc_stat::{self, ProcStat};
 
@@ -188,7 +188,7 @@ pub fn read_database_server(root: &Path, servers: &[&str]) -> Option<(u32, Strin
 
 fn is_zombie(process: &Path) -> bool {
     let stat = fs::read_to_string(process.join("stat")).unwrap_or_default();
-    stat.rsplit_once(')').is_some_and(|(_, rest)| rest.trim_start().starts_with('Z'))
+    proc::stat_field(&stat, 3) == Some("Z")
 }
 
 /// Refuses if a database server runs.

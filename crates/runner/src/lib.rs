@@ -43,7 +43,7 @@ pub use settings::{
 };
 pub use shortfall::Shortfall;
 pub use statements::StatementWorker;
-pub use workdir::{janitor, kill_workers};
+pub use workdir::{kill_workers, watch};
 pub use worker_process::{Failure, Hello};
 
 use std::path::PathBuf;

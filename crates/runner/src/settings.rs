@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use threadwise_engine::Engine;
 use threadwise_machine::CpuSet;
+use threadwise_process::watchdog::Start;
 use threadwise_study::{Study, Treatment};
 use threadwise_tpch::Dialect;
 
@@ -93,9 +94,8 @@ pub struct QuerySettings {
 /// How the machine is switched for arms.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Switching {
-    /// Program that restores everything if this process is killed; it is called with the journal as its last
-    /// argument and must call `threadwise_smt::watchdog::watch`.
-    pub watchdog: Worker,
+    /// The watchdog, which gets the journal and must call `threadwise_smt::watchdog::watch`.
+    pub watchdog: Start,
     /// Folder of journals, `threadwise_process::state::folder`.
     pub folder: PathBuf,
     /// Logical CPUs that this control group allows; `None` for all.
@@ -109,10 +109,9 @@ pub struct Settings {
     pub worker: Worker,
     /// Programs of treatments, by name, whose workers run another one: another version of the engine.
     pub other_workers: BTreeMap<String, Worker>,
-    /// Program that removes the private folder if this process is killed; it is called with the
-    /// folder as its last argument and must call [`crate::janitor`]. With `None` the next start removes the
-    /// folder.
-    pub janitor: Option<Worker>,
+    /// The watchdog of the private folder, which gets the folder and must call [`crate::watch`]. With `None` the next
+    /// start removes the folder.
+    pub watchdog: Option<Start>,
     /// Folder below which the private folder is made, such as `std::env::temp_dir()`.
     pub data_root: PathBuf,
     /// How the machine is switched; `None` if no study may switch it.
@@ -148,7 +147,7 @@ pub struct Settings {
 
 impl Settings {
     /// Settings with the usual values: data below the system's folder for temporary files, no
-    /// janitor, no time limit.
+    /// watchdog, no time limit.
     pub fn new(worker: Worker) -> Self {
         // A server checks its table, restores it and shuts down.
         let usual = Deadlines::default();
@@ -159,7 +158,7 @@ impl Settings {
         Self {
             worker,
             other_workers: BTreeMap::new(),
-            janitor: None,
+            watchdog: None,
             switching: None,
             data_root: std::env::temp_dir(),
             allow_busy: false,

@@ -1,5 +1,4 @@
-//! Starting processes: a worker on its logical CPUs and under its memory policy, and the janitor in
-//! its own session. The only module of this crate with `unsafe`.
+//! Starting a worker on its logical CPUs and under its memory policy. The only module of this crate with `unsafe`.
 //!
 //! Source: `fork(2)`, `signal-safety(7)` (between fork and exec only async-signal-safe calls),
 //! `PR_SET_PDEATHSIG(2const)` (the signal comes when the *thread* that forked ends, so workers are

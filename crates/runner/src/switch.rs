@@ -10,7 +10,7 @@ use crate::worker_process::Failure;
 use std::collections::BTreeMap;
 use std::time::Instant;
 use threadwise_machine::{CpuSet, Topology};
-use threadwise_smt::{Arm as State, Facts, Held, Kernel, Roots, Smt, SmtError, Start, online_now, refuse};
+use threadwise_smt::{Arm as State, Facts, Held, Kernel, Roots, Smt, SmtError, online_now, refuse};
 use threadwise_study::{Arm, BlockPlan, Reading, SmtWay, Study, plan_block};
 
 /// Sampler of the readings about a run's switches.
@@ -53,9 +53,8 @@ impl<'k> Switch<'k> {
             let why = "this program has no watchdog that could restore the machine".to_owned();
             return Err(RunnerError::Switch(SmtError::Refused(why)));
         };
-        let watchdog =
-            Start { program: switching.watchdog.program.clone(), args: args(&switching.watchdog.args) };
-        let held = Held::begin(kernel, &switching.folder, switching.cpuset.clone(), Some(&watchdog))?;
+        let (folder, cpuset) = (&switching.folder, switching.cpuset.clone());
+        let held = Held::begin(kernel, folder, cpuset, Some(&switching.watchdog))?;
         Ok(Some(Self { held, kernel, now: Arm::default() }))
     }
 
@@ -87,10 +86,6 @@ impl<'k> Switch<'k> {
             false => Err(SmtError::NotRestored(settled.failed).into()),
         }
     }
-}
-
-fn args(args: &[String]) -> Vec<std::ffi::OsString> {
-    args.iter().map(std::ffi::OsString::from).collect()
 }
 
 /// An arm of a block here: the logical CPUs that its treatments and their service threads use stay online.

@@ -1,5 +1,5 @@
 //! The private folder that holds a study's data and logs, and its removal in every case: at the
-//! end, on an error, after Ctrl-C, and (by the janitor and the next start) after a kill.
+//! end, on an error, after Ctrl-C, and (by the watchdog and the next start) after a kill.
 //!
 //! A folder counts as threadwise's only by the marker file inside, made by the same user; symbolic links
 //! are never followed. Source: `flock(2)` (a lock lives as long as its owner's open file, also
@@ -12,11 +12,10 @@ use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
-use std::process::Child;
 use std::time::Duration;
 use threadwise_engine::engines::command::remove_stale_groups;
-use threadwise_process::spawn;
-use threadwise_process::{journal, living, marked, removal, segments};
+use threadwise_process::watchdog::{Start, Tries, Watchdog, await_end};
+use threadwise_process::{journal, living, marked, proc, removal, segments};
 
 /// Name of the marker file.
 const MARKER: &str = ".threadwise-folder";
@@ -28,6 +27,8 @@ const MARKER_LINE: &str = "threadwise work folder: removed by threadwise when it
 pub(crate) const DATA_FOLDER: &str = "data";
 /// This program, as one that may work there.
 const OURSELVES: &str = "threadwise";
+/// How often the watchdog tries: workers die with their parent, but not at once, and one may still be writing.
+const TRIES: Tries = Tries { number: 101, pause: Duration::from_millis(100) };
 /// How long killed servers may take to end.
 const END_OF_SERVERS: Duration = Duration::from_secs(10);
 /// Name of the link to the journal of masks, which is in the user's state folder.
@@ -43,13 +44,13 @@ pub struct Workdir {
     _marker: File,
     /// The study's journal of masks, if it has one.
     journal: Option<PathBuf>,
-    janitor: Option<Child>,
+    watchdog: Option<Watchdog>,
     /// Programs that may work there and end with the folder; others in it are left alone.
     programs: Vec<String>,
 }
 
 impl Workdir {
-    /// Makes the folder in the settings' root, watched by their janitor.
+    /// Makes the folder in the settings' root, watched by their watchdog.
     ///
     /// # Errors
     /// Those of [`Workdir::create`].
@@ -57,44 +58,43 @@ impl Workdir {
         Self::below(&settings.data_root, settings)
     }
 
-    /// Makes the folder below another root than the settings', watched by their janitor.
+    /// Makes the folder below another root than the settings', watched by their watchdog.
     ///
     /// # Errors
     /// Those of [`Workdir::create`].
     pub fn below(root: &Path, settings: &Settings) -> Result<Self, RunnerError> {
-        let janitor = settings.janitor.as_ref().map(|start| (start.program.as_path(), start.args.as_slice()));
-        Self::create(root, janitor, &settings.started_programs)
+        Self::create(root, settings.watchdog.as_ref(), &settings.started_programs)
     }
 
-    /// Makes the folder `threadwise-PID-RANDOM` with mode 0700 below `root`. With a `janitor`, a
-    /// program and its arguments, `program args… FOLDER` is started first, so that there is no moment
-    /// at which a kill leaves the folder behind; it must call [`janitor`].
+    /// Makes the folder `threadwise-PID-RANDOM` with mode 0700 below `root`. A watchdog gets its path and is started
+    /// first, so that there is no moment at which a kill leaves the folder behind; it must call [`watch`].
     ///
     /// `root` may be relative or have links in it; the folder's path is absolute and without links, since
-    /// the janitor works elsewhere, and processes are found by the kernel's path. `programs` are
+    /// the watchdog works elsewhere, and processes are found by the kernel's path. `programs` are
     /// those that engines start there, which end with the folder.
     ///
     /// # Errors
-    /// The folder or its marker cannot be made, or the janitor cannot be started.
-    pub fn create(
-        root: &Path,
-        janitor: Option<(&Path, &[String])>,
-        programs: &[String],
-    ) -> Result<Self, RunnerError> {
+    /// The folder or its marker cannot be made, or the watchdog cannot be started.
+    pub fn create(root: &Path, watchdog: Option<&Start>, programs: &[String]) -> Result<Self, RunnerError> {
         let pid = std::process::id();
         let root = fs::canonicalize(root).map_err(|error| RunnerError::Workdir {
             path: root.to_owned(),
             why: format!("{error}; choose another data folder"),
         })?;
-        // The name is unique: the janitor, which gets it beforehand, may trust it.
+        // The name is unique: the watchdog, which gets it beforehand, may trust it.
         let path = root.join(format!("{PREFIX}{pid}-{:016x}", RandomState::new().build_hasher().finish()));
-        let mut janitor = janitor.map(|(program, args)| start_janitor(program, args, &path)).transpose()?;
+        let start = |start: &Start| {
+            Watchdog::start(start, &[&path]).map_err(|error| RunnerError::Program {
+                program: start.program.clone(),
+                why: error.to_string(),
+            })
+        };
+        let watchdog = watchdog.map(start).transpose()?;
         match make_folder(&path, pid) {
             Ok(marker) => {
-                Ok(Self { path, _marker: marker, journal: None, janitor, programs: programs.to_vec() })
+                Ok(Self { path, _marker: marker, journal: None, watchdog, programs: programs.to_vec() })
             }
             Err(error) => {
-                end_janitor(&mut janitor);
                 Err(RunnerError::Workdir { path, why: format!("{error}; choose another data folder") })
             }
         }
@@ -122,7 +122,7 @@ impl Workdir {
 
 impl Workdir {
     /// The file for masks of foreign processes, in the user's state folder; `None` if there is no place
-    /// for one, and then no such mask may be changed. A link to it is made here, so that the janitor finds it;
+    /// for one, and then no such mask may be changed. A link to it is made here, so that the watchdog finds it;
     /// the first worker that changes a mask makes the file itself.
     ///
     /// # Errors
@@ -139,7 +139,7 @@ impl Workdir {
     /// Restores masks of other processes, ends remaining processes, and removes the folder.
     ///
     /// # Errors
-    /// Something could not be restored, or the folder still exists after the janitor has tried as well.
+    /// Something could not be restored, or the folder still exists after the watchdog has tried as well.
     /// The next start with the same data folder tries again.
     pub fn close(mut self) -> Result<(), RunnerError> {
         self.end()
@@ -149,7 +149,7 @@ impl Workdir {
         let removed = remove(&self.path, &self.programs);
         // Without the link, if others removed the folder meanwhile.
         let restored = self.journal.take().map_or(Ok(()), |journal| put_masks_back(&journal));
-        end_janitor(&mut self.janitor);
+        drop(self.watchdog.take());
         let path = self.path.clone();
         match (removed, restored) {
             (Err(RunnerError::Workdir { why, .. }), _) if fs::symlink_metadata(&path).is_ok() => {
@@ -181,24 +181,9 @@ impl Drop for Workdir {
     }
 }
 
-fn start_janitor(program: &Path, args: &[String], folder: &Path) -> Result<Child, RunnerError> {
-    let mut words: Vec<&std::ffi::OsStr> = args.iter().map(std::ffi::OsStr::new).collect();
-    words.push(folder.as_os_str());
-    let environment: [(&str, &str); 0] = [];
-    spawn::detached(program, &words, environment)
-        .map_err(|error| RunnerError::Program { program: program.to_owned(), why: error.to_string() })
-}
-
-fn end_janitor(janitor: &mut Option<Child>) {
-    if let Some(mut janitor) = janitor.take() {
-        drop(janitor.stdin.take());
-        let _ = janitor.wait();
-    }
-}
-
 fn make_folder(path: &Path, pid: u32) -> io::Result<File> {
     DirBuilder::new().mode(0o700).create(path)?;
-    write_marker(path, pid, start_time(pid).unwrap_or(0)).inspect_err(|_| {
+    write_marker(path, pid, proc::start_time(pid, pid).unwrap_or(0)).inspect_err(|_| {
         // Nothing but this process's marker can be inside yet.
         let _ = fs::remove_dir_all(path);
     })
@@ -299,16 +284,9 @@ fn read_marker(folder: &Path) -> Option<(u32, u64)> {
 /// Removes leftovers of killed processes of this user below `root`; returns how many folders were removed, and why
 /// others could not be, which are left for another time. `programs`: see [`remove`].
 pub fn sweep(root: &Path, programs: &[String]) -> (usize, Vec<RunnerError>) {
-    // As in `create`. A folder that does not exist has nothing in it.
-    let Ok(root) = fs::canonicalize(root) else { return (0, Vec::new()) };
-    let Ok(entries) = fs::read_dir(root) else { return (0, Vec::new()) };
     let (mut removed, mut failed) = (0, Vec::new());
-    for entry in entries.flatten() {
-        let is_named = entry.file_name().to_string_lossy().starts_with(PREFIX);
-        if !is_named || !is_stale(&entry.path()) {
-            continue;
-        }
-        match remove(&entry.path(), programs) {
+    for path in stale(root) {
+        match remove(&path, programs) {
             Ok(true) => removed += 1,
             // Another start was quicker.
             Ok(false) => {}
@@ -316,6 +294,18 @@ pub fn sweep(root: &Path, programs: &[String]) -> (usize, Vec<RunnerError>) {
         }
     }
     (removed, failed)
+}
+
+/// Folders below `root` of killed processes of this user.
+pub fn stale(root: &Path) -> Vec<PathBuf> {
+    // As in `create`. A folder that does not exist has nothing in it.
+    let entries = fs::canonicalize(root).and_then(fs::read_dir);
+    let named = entries
+        .into_iter()
+        .flatten()
+        .flatten()
+        .filter(|entry| entry.file_name().to_string_lossy().starts_with(PREFIX));
+    named.map(|entry| entry.path()).filter(|path| is_stale(path)).collect()
 }
 
 /// Whether the process that made the folder is dead: its number and start time are gone and its
@@ -327,45 +317,22 @@ fn is_stale(folder: &Path) -> bool {
         return false;
     }
     let Some((pid, start)) = read_marker(folder) else { return false };
-    if start_time(pid) == Some(start) {
+    if proc::start_time(pid, pid) == Some(start) {
         return false;
     }
     File::open(folder.join(MARKER)).is_ok_and(|marker| marker.try_lock().is_ok())
 }
 
-/// Start time of a process in ticks since the machine's start: field 22 of /proc/PID/stat.
-fn start_time(pid: u32) -> Option<u64> {
-    start_time_in(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
-}
-
-fn start_time_in(stat: &str) -> Option<u64> {
-    // The name of the program is in brackets and may itself hold brackets and spaces.
-    let (_, rest) = stat.rsplit_once(')')?;
-    rest.split_whitespace().nth(19)?.parse().ok()
-}
-
-/// The hidden process `threadwise janitor FOLDER`: waits until its stdin ends, which is
-/// when the measuring process has ended in any way, and removes the folder. `programs`: see [`remove`].
+/// The watchdog: waits until the measuring process has ended in any way, and removes the folder. `programs`: see
+/// [`remove`].
 ///
 /// # Errors
 /// The folder is not threadwise's, or could not be removed within ten seconds.
-pub fn janitor(folder: &Path, programs: &[String], stdin: &mut dyn Read) -> Result<(), RunnerError> {
-    let mut buffer = [0; 64];
-    loop {
-        match stdin.read(&mut buffer) {
-            Ok(0) => break,
-            Err(error) if error.kind() != io::ErrorKind::Interrupted => break,
-            _ => {}
-        }
-    }
-    // Workers die with their parent, but not at once: one may still be writing.
-    for _ in 0..100 {
-        if remove(folder, programs).is_ok() || remove_unmarked(folder).is_ok() {
-            return Ok(());
-        }
-        std::thread::sleep(Duration::from_millis(100));
-    }
-    remove(folder, programs).map(|_| ())
+pub fn watch(folder: &Path, programs: &[String], stdin: &mut dyn Read) -> Result<(), RunnerError> {
+    await_end(stdin, |_| ());
+    TRIES.until_done(|| {
+        remove(folder, programs).map(drop).or_else(|error| remove_unmarked(folder).map_err(|_| error))
+    })
 }
 
 /// Kills the workers of this process's studies, which then see a crash and continue to their end; returns how many.
@@ -490,12 +457,12 @@ mod tests {
     }
 
     #[test]
-    fn the_janitor_waits_for_the_end_of_its_stdin() {
+    fn the_watchdog_waits_for_the_end_of_its_stdin() {
         let root = tempfile::tempdir().unwrap();
         let folder = stale_folder(root.path(), "threadwise-1-1");
         let (mut reader, writer) = io::pipe().unwrap();
         let watched = folder.clone();
-        let thread = std::thread::spawn(move || janitor(&watched, &[], &mut reader));
+        let thread = std::thread::spawn(move || watch(&watched, &[], &mut reader));
         (&writer).write_all(b"still here").unwrap();
         assert!(folder.exists());
         drop(writer);
@@ -504,7 +471,7 @@ mod tests {
     }
 
     #[test]
-    fn the_janitor_takes_what_has_no_marker_yet_or_no_more_and_nothing_else() {
+    fn the_watchdog_takes_what_has_no_marker_yet_or_no_more_and_nothing_else() {
         let root = tempfile::tempdir().unwrap();
         let folder = |name: &str, files: &[&str]| {
             let path = root.path().join(name);
@@ -513,7 +480,7 @@ mod tests {
             path
         };
         for path in [folder("threadwise-1-a", &[]), folder("threadwise-1-b", &[UNFINISHED])] {
-            janitor(&path, &[], &mut io::empty()).unwrap();
+            watch(&path, &[], &mut io::empty()).unwrap();
             assert!(!path.exists(), "{}", path.display());
         }
         let filled = folder("threadwise-1-c", &["theirs", UNFINISHED]);
@@ -528,27 +495,19 @@ mod tests {
     }
 
     #[test]
-    fn the_janitor_is_there_before_the_folder_and_goes_with_it() {
+    fn the_watchdog_is_there_before_the_folder_and_goes_with_it() {
         let root = tempfile::tempdir().unwrap();
         // `sh -c SCRIPT NAME FOLDER`: says whether the folder was there when it started.
         let seen = root.path().join("seen");
         let script = format!("cat; test -e \"$1\" && echo left >{0} || echo gone >{0}", seen.display());
-        let args = ["-c".to_owned(), script, "janitor".to_owned()];
-        let workdir = Workdir::create(root.path(), Some((Path::new("/bin/sh"), &args)), &[]).unwrap();
+        let args = ["-c", &script, "watchdog"];
+        let workdir = Workdir::create(root.path(), Some(&Start::new("/bin/sh", args)), &[]).unwrap();
         assert!(workdir.path().exists() && !seen.exists());
         drop(workdir);
         assert_eq!(fs::read_to_string(&seen).unwrap(), "gone\n");
-        let error = Workdir::create(root.path(), Some((Path::new("/proc/nowhere"), &args)), &[]).unwrap_err();
+        let absent = Start::new("/proc/nowhere", args);
+        let error = Workdir::create(root.path(), Some(&absent), &[]).unwrap_err();
         assert!(matches!(error, RunnerError::Program { .. }), "{error}");
-        assert_eq!(fs::read_dir(root.path()).unwrap().count(), 1, "no folder without its janitor");
-    }
-
-    #[test]
-    fn the_start_time_is_found_behind_any_program_name() {
-        let fields: Vec<String> = (3..=24).map(|field| field.to_string()).collect();
-        let stat = format!("12 (a) b (c)) {}", fields.join(" "));
-        assert_eq!(start_time_in(&stat), Some(22));
-        assert_eq!(start_time_in("garbage"), None);
-        assert!(start_time(std::process::id()).is_some());
+        assert_eq!(fs::read_dir(root.path()).unwrap().count(), 1, "no folder without its watchdog");
     }
 }

@@ -17,7 +17,7 @@ pub enum SmtError {
         pid: u32,
     },
     /// A killed process's or an earlier change must be restored first; nothing was changed.
-    #[error("SMT, logical CPUs or clocks are already switched (journal {}): first run threadwise smt restore", .path.display())]
+    #[error("SMT, logical CPUs or clocks are already switched (journal {}): first run threadwise restore", .path.display())]
     Switched {
         /// The journal.
         path: PathBuf,

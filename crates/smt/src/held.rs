@@ -14,10 +14,10 @@ use crate::roots;
 use crate::setting::CPUS;
 use crate::settle::{Settled, settle};
 use crate::state::{Recorded, State, kept_line};
-use crate::watchdog::{Start, Watchdog};
 use std::path::{Path, PathBuf};
 use threadwise_machine::CpuSet;
 use threadwise_process::journal::{Here, Locked, Other};
+use threadwise_process::watchdog::{Start, Watchdog};
 
 /// The machine. Dropping this restores everything; [`Held::restore`] returns what could not be.
 pub struct Held<'k> {
@@ -65,7 +65,7 @@ impl<'k> Held<'k> {
         };
         journal.append(&facts.first.lines_beyond(&State::default()))?;
         let path = journal.path().to_owned();
-        match watchdog.map(|start| Watchdog::start(start, &path)).transpose() {
+        match watchdog.map(|start| begin_watchdog(start, &path)).transpose() {
             Ok(watchdog) => Ok(Self::new(kernel, &path, facts, watchdog)),
             Err(error) => {
                 // Nothing has been changed.
@@ -89,7 +89,7 @@ impl<'k> Held<'k> {
         let gone = || SmtError::Refused("the journal was removed meanwhile; try again".to_owned());
         drop(left::open(path)?.ok_or_else(gone)?);
         // Before the lock, which it needs where this ends with an error.
-        let watchdog = watchdog.map(|start| Watchdog::start(start, path)).transpose()?;
+        let watchdog = watchdog.map(|start| begin_watchdog(start, path)).transpose()?;
         let mut journal = left::open(path)?.ok_or_else(gone)?;
         journal.enter()?;
         journal.append(&kept_line(false))?;
@@ -175,7 +175,7 @@ impl<'k> Held<'k> {
     }
 
     /// Restores everything and reads it back. If [`Settled::failed`] is not empty, the journal stays, and
-    /// `threadwise smt restore` tries again.
+    /// `threadwise restore` tries again.
     ///
     /// # Errors
     /// The journal cannot be read.
@@ -194,6 +194,11 @@ impl<'k> Held<'k> {
         self.is_done = true;
         Ok(())
     }
+}
+
+fn begin_watchdog(start: &Start, journal: &Path) -> Result<Watchdog, SmtError> {
+    let program = || start.program.clone();
+    Watchdog::start(start, &[journal]).map_err(|source| SmtError::Watchdog { program: program(), source })
 }
 
 impl Drop for Held<'_> {

@@ -36,4 +36,3 @@ pub use setting::Setting;
 pub use settle::{Settled, online_now};
 pub use state::State;
 pub use status::Status;
-pub use watchdog::Start;

@@ -10,6 +10,7 @@ use std::fs;
 use std::path::Path;
 use threadwise_machine::CpuSet;
 use threadwise_process::journal::Thread;
+use threadwise_process::proc::stat_field;
 
 /// Flag of a thread that cannot be bound.
 const PF_NO_SETAFFINITY: u64 = 0x0400_0000;
@@ -46,11 +47,9 @@ pub(crate) fn look(proc: &Path, pid: u32, tid: u32) -> Option<(Thread, Task)> {
 /// Start time and parent.
 fn identity(proc: &Path, folder: &str) -> Option<(u64, u32)> {
     let stat = fs::read_to_string(proc.join(folder).join("stat")).ok()?;
-    // The name of the program is in brackets and may itself hold brackets and spaces.
-    let (_, rest) = stat.rsplit_once(')')?;
-    let fields: Vec<&str> = rest.split_whitespace().collect();
-    let flags: u64 = fields.get(6)?.parse().ok()?;
-    let is_dead = matches!(*fields.first()?, "Z" | "X");
+    let field = |number: usize| stat_field(&stat, number);
+    let flags: u64 = field(9)?.parse().ok()?;
+    let is_dead = matches!(field(3)?, "Z" | "X");
     (!is_dead && flags & PF_NO_SETAFFINITY == 0).then_some(())?;
-    Some((fields.get(19)?.parse().ok()?, fields.get(1)?.parse().ok()?))
+    Some((field(22)?.parse().ok()?, field(4)?.parse().ok()?))
 }

@@ -10,9 +10,10 @@ use crate::commands::headroom::args::HeadroomArgs;
 use crate::commands::observe::args::ObserveArgs;
 use crate::commands::probe::spins::SpinsArgs;
 use crate::commands::questions::{AbArgs, BindArgs, MaxdopArgs, PoolArgs};
-use crate::commands::reload::{ReloadArgs, ReloadWatchdogArgs};
+use crate::commands::reload::ReloadArgs;
+use crate::commands::restore::{RestoreArgs, WatchdogArgs};
 use crate::commands::run::{CommandArgs, MeasureArgs, RateArgs, SliceArgs, TransactionArgs, VcpuArgs};
-use crate::commands::smt::{SmtArgs, SmtWatchdogArgs};
+use crate::commands::smt::SmtArgs;
 use crate::commands::worklist::{WorklistRunArgs, WorklistSqliteArgs};
 use crate::prices::PriceArgs;
 use clap::{Arg, ArgAction, ArgGroup, Args, Parser, Subcommand, ValueEnum};
@@ -50,7 +51,8 @@ Look:
 
 Operate:
   engine       Add, list or remove engines that come as Python packages, such as DuckDB
-  smt          Switch SMT off and on, restore the machine, or show what can be switched
+  smt          Switch SMT off and on, or show what can be switched
+  restore      Put back what killed processes and `smt` have left changed
   reload       Back up, restore, check and swap many database files without ever losing one
   fleet        Run a study on many machines (Slurm and others), and judge kinds of machines
   report       Print the answer of a study again, or in another format
@@ -85,7 +87,6 @@ fn help_flags() -> [Arg; 2] {
 #[command(after_help = "\
 Examples:
   threadwise run                    measure this machine with embedded SQLite, about 70 s
-  threadwise run session-sweep      how throughput grows with sessions
   threadwise doctor                 what would spoil a measurement here
   threadwise run --help-all         all options of a command
 
@@ -173,15 +174,15 @@ pub enum Command {
     /// List what a server permits a login, and try a small study of each workload
     Check(CheckArgs),
     /// List what would spoil a measurement here, and how to change it
-    ///
-    /// It changes nothing itself, except with --restore.
     Doctor(DoctorArgs),
     /// Fit a scaling law to a sweep, and predict other machines
     ///
     /// The sweep is in the result file of a study, or in a CSV file.
     Fit(FitArgs),
-    /// Switch SMT off and on, restore the machine, or show what can be switched
+    /// Switch SMT off and on, or show what can be switched
     Smt(SmtArgs),
+    /// Put back what killed processes and `smt` have left changed
+    Restore(RestoreArgs),
     /// Add, list or remove engines that come as Python packages, such as DuckDB
     Engine(EngineArgs),
     /// Back up, restore, check and swap many database files without ever losing one
@@ -201,15 +202,9 @@ pub enum Command {
     /// Run as a worker process (started by `run`; see docs/WORKER.md)
     #[command(hide = true)]
     Worker(WorkerArgs),
-    /// Remove a study's temporary folder after its owner has ended (started by `run`)
+    /// Restore what the process that started it has changed, when that has ended
     #[command(hide = true)]
-    Janitor(JanitorArgs),
-    /// Restore what a killed `reload` left (started by `reload`)
-    #[command(hide = true)]
-    ReloadWatchdog(ReloadWatchdogArgs),
-    /// Restore what a killed process has switched (started by `smt`)
-    #[command(hide = true)]
-    SmtWatchdog(SmtWatchdogArgs),
+    Watchdog(WatchdogArgs),
     /// Process one item as its owner (started by `reload`)
     #[command(hide = true)]
     ReloadAsOwner,
@@ -661,15 +656,10 @@ pub struct WatchArgs {
 Examples:
   threadwise doctor
   threadwise doctor --json | jq '.checks[] | select(.outcome == \"problem\")'
-  threadwise doctor --restore      unbind what a killed study left bound, and do nothing else
 
-It watches for about 2 s, reads what any user may read, and changes nothing (except with --restore).
+It watches for about 2 s, reads what any user may read, and changes nothing.
 Problems do not change the exit code: it is 0 if all checks could run.")]
 pub struct DoctorArgs {
-    /// Restore the logical CPUs of processes that a killed study left bound, and stop; exit code 1 if
-    /// that failed. Every `run`, `probe` and `reload` does this first
-    #[arg(long, conflicts_with = "json")]
-    pub restore: bool,
     /// Print JSON (docs/JSON.md)
     #[arg(long)]
     pub json: bool,
@@ -750,13 +740,6 @@ pub struct WorkerArgs {
     /// Engine name
     #[arg(long)]
     pub engine: String,
-}
-
-/// Arguments of `janitor`.
-#[derive(Debug, Args)]
-pub struct JanitorArgs {
-    /// The folder to remove when stdin ends
-    pub folder: PathBuf,
 }
 
 #[cfg(test)]

@@ -29,7 +29,7 @@ fn main() -> ExitCode {
         }
     };
     let limit = commands::bear_limit_of_file_sizes();
-    commands::left::before(&cli.command);
+    commands::restore::before(&cli.command);
     let result = match &cli.command {
         Command::Run(args) => commands::run::run(args),
         Command::Pool(args) => commands::questions::pool(args),
@@ -59,10 +59,9 @@ fn main() -> ExitCode {
         Command::Completions(args) => commands::completions::completions(args),
         Command::Man => commands::completions::man(),
         Command::Worker(args) => commands::worker::worker(args),
-        Command::ReloadWatchdog(args) => commands::reload::watchdog(args),
-        Command::SmtWatchdog(args) => commands::smt::watchdog(args),
+        Command::Restore(args) => commands::restore::restore(args),
+        Command::Watchdog(args) => commands::restore::watchdog(args),
         Command::ReloadAsOwner => commands::reload::as_owner(),
-        Command::Janitor(args) => commands::worker::janitor(args),
         Command::WorklistRun(args) => commands::worklist::run(args),
         Command::WorklistSqlite(args) => commands::worklist::sqlite(args),
     };

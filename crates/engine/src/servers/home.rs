@@ -99,7 +99,7 @@ impl Home {
             Ok(loaded)
         });
         if made.is_err() {
-            // Report the first error; the janitor removes what cannot be removed here.
+            // Report the first error; the watchdog removes what cannot be removed here.
             let _ = part.remove();
         }
         made
@@ -158,7 +158,7 @@ impl Home {
     fn fill_from(&self, template: &Self, user: Option<&User>) -> Result<(), EngineError> {
         let copied = template::copy(&template.data(), &self.data(), user);
         copied.map(|_| sync(&self.folder)).map_err(|cause| {
-            // Report the error of the copy; the janitor removes what cannot be removed here.
+            // Report the error of the copy; the watchdog removes what cannot be removed here.
             let _ = self.remove();
             self.failed("copy the loaded data", cause)
         })

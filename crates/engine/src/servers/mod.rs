@@ -117,7 +117,7 @@ impl<L: Launch> Drop for StudyServer<L> {
     fn drop(&mut self) {
         if !self.ended {
             drop(self.process.take());
-            // The janitor ends and removes what cannot be ended and removed here.
+            // The watchdog ends and removes what cannot be ended and removed here.
             let _ = self.home.remove();
         }
     }

@@ -185,7 +185,7 @@ fn end_now(child: &mut Child, death_signal: DeathSignal, home: &Home) {
     if matches!(child.try_wait(), Ok(Some(status)) if status.success()) {
         return;
     }
-    // Errors cannot be reported from here, and the janitor ends what is left.
+    // Errors cannot be reported from here, and the watchdog ends what is left.
     let _ = stopping::stop(child, death_signal.steps());
     let _ = living::end_in_folder(home.folder(), END_LIMIT);
 }

@@ -18,7 +18,7 @@ use threadwise_reload::{list, run};
 /// Separates an input's marker from its state.
 const PART: &[u8] = b"\n%%\n";
 const MARKER: &str =
-    "threadwise reload work folder: see `threadwise reload --recover`\npid 4194999\nstart 77\n";
+    "threadwise reload work folder: see `threadwise restore --help`\npid 4194999\nstart 77\n";
 
 struct States {
     space: TempDir,

@@ -1,4 +1,4 @@
-//! Leftovers in a state folder of studies that were killed together with their janitors.
+//! Leftovers in a state folder of studies that were killed together with their watchdogs.
 //!
 //! Only files of this boot and PID namespace are read, and only if the process in their name has ended: machines
 //! and containers may share the folder, and those of another boot may be another machine's, so they stay.

@@ -1,5 +1,5 @@
 //! What is left after a kill: no process, no folder. The test program starts itself again as the
-//! process that is killed, and as its janitor.
+//! process that is killed, and as its watchdog.
 
 #![allow(clippy::unwrap_used)]
 
@@ -11,7 +11,8 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
-use threadwise_runner::{Decision, Event, Worker, janitor, run};
+use threadwise_process::watchdog::Start;
+use threadwise_runner::{Decision, Event, run, watch};
 use threadwise_store::Store;
 
 /// Names the folder of the test to its child.
@@ -26,13 +27,13 @@ fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
     }
 }
 
-/// The janitor, when the program is started as one: the folder is the last argument, and need not be
+/// The watchdog, when the program is started as one: the folder is the last argument, and need not be
 /// there yet. The last argument of others is the name of a test or this program's own path.
 #[test]
-fn as_janitor() {
+fn as_watchdog() {
     let folder = std::env::args().next_back().map(PathBuf::from).unwrap();
     if folder.is_absolute() && !folder.is_file() {
-        janitor(&folder, &[], &mut std::io::stdin()).unwrap();
+        watch(&folder, &[], &mut std::io::stdin()).unwrap();
     }
 }
 
@@ -44,13 +45,8 @@ fn as_killed_process() {
     }
     let Some(folder) = std::env::var_os(FOLDER).map(PathBuf::from) else { return };
     let mut settings = settings(&folder, &folder.join("data"), "environment");
-    let args = ["--exact", "leftovers::as_janitor", "--nocapture"].map(str::to_owned).to_vec();
-    settings.janitor = Some(Worker {
-        program: std::env::current_exe().unwrap(),
-        args,
-        environment: Vec::new(),
-        withheld: Vec::new(),
-    });
+    let args = ["--exact", "leftovers::as_watchdog", "--nocapture"];
+    settings.watchdog = Some(Start::new(std::env::current_exe().unwrap(), args));
     let topology = live_topology();
     let mut study = study(&[], 64);
     // Rounds for minutes, and not so many that their plan takes minutes.

@@ -24,9 +24,6 @@ use threadwise_telemetry::{Sampler, Status};
 
 /// Watches for a moment, examines, prints.
 pub fn doctor(args: &DoctorArgs) -> Result<(), AppError> {
-    if args.restore {
-        return commands::left::restore_only();
-    }
     let topology = topology::live()?;
     let stop = commands::stop_flag()?;
     if !args.json {

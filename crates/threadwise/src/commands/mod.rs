@@ -10,7 +10,6 @@ pub mod export;
 pub mod fit;
 pub mod fleet;
 pub mod headroom;
-pub mod left;
 pub mod list;
 pub mod neighbours;
 pub mod observe;
@@ -19,6 +18,7 @@ pub mod published;
 pub mod questions;
 pub mod reload;
 pub mod report;
+pub mod restore;
 pub mod run;
 pub mod screen;
 pub mod smt;
@@ -56,7 +56,7 @@ pub fn stop_flag() -> Result<Arc<AtomicBool>, AppError> {
 }
 
 /// As [`stop_flag`] for a study: the second Ctrl-C kills the workers, for which everything else waits, so that files
-/// are still closed and masks restored. The third ends the program at once, and the janitor process does the rest.
+/// are still closed and masks restored. The third ends the program at once, and the watchdog does the rest.
 pub fn stop_flag_of_study() -> Result<Arc<AtomicBool>, AppError> {
     catch(3)
 }

@@ -9,22 +9,25 @@ use crate::commands::{stop_flag, stop_flag_without_thread};
 use crate::error::AppError;
 use crate::output;
 use crate::progress::Progress;
-pub use args::{ReloadArgs, ReloadWatchdogArgs};
+pub use args::{DatabasesArgs, ReloadArgs};
 use args::{ReloadOrder, ReloadOriginals};
 use fault::app_error;
+pub use repair::Way;
 use std::ffi::OsString;
+use std::io::Read;
 use std::os::fd::AsFd;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 use threadwise_machine::words::bytes;
+use threadwise_process::watchdog::Start;
 use threadwise_reload::apart;
 use threadwise_reload::driver::{Driver, Settings};
 use threadwise_reload::item::{ItemOptions, Outcome, Report, Stage};
 use threadwise_reload::list::{self, Entry, Order};
 use threadwise_reload::run::{self, Event, Options};
-use threadwise_reload::watch::{self, Start};
+use threadwise_reload::watch;
 use threadwise_reload::{Originals, driver};
 
 /// A write beyond the limit of a file's size (`ulimit -f`) becomes an error, as on a full disk, instead of ending the
@@ -36,14 +39,23 @@ fn catch_size_limit() -> Result<(), AppError> {
 }
 
 /// Waits for the end of stdin, then recovers what a killed `reload` left.
-pub fn watchdog(args: &ReloadWatchdogArgs) -> Result<(), AppError> {
+pub fn watch(args: &DatabasesArgs, stdin: &mut dyn Read) -> Result<(), AppError> {
     catch_size_limit()?;
     let settings = settings(args.wait, &args.engine_option, None);
-    let results = watch::watch(&mut std::io::stdin().lock(), &settings);
+    let results = watch::watch(stdin, &settings);
     match results.into_iter().find_map(|(_, result)| result.err()) {
         Some(error) => Err(AppError::failed(error)),
         None => Ok(()),
     }
+}
+
+/// Recovers databases that a killed `reload` left, or only says of which something is left.
+///
+/// # Errors
+/// A path does not exist, and nothing is touched; or something could not be recovered.
+pub fn recover(paths: &[PathBuf], args: &DatabasesArgs, way: &Way) -> Result<(), AppError> {
+    catch_size_limit()?;
+    repair::recover(paths, &settings(args.wait, &args.engine_option, None), way)
 }
 
 /// Processes one item for a `reload` by root, as the item's owner.
@@ -58,10 +70,7 @@ pub fn as_owner() -> Result<(), AppError> {
 pub fn reload(args: &ReloadArgs) -> Result<(), AppError> {
     catch_size_limit()?;
     let settings = settings(args.wait, &args.engine_option, args.page_size);
-    if args.recover {
-        return repair::recover(args, &settings);
-    }
-    let engine = args.engine.ok_or_else(|| AppError::Input("give --engine".to_owned()))?.name();
+    let engine = args.engine.name();
     let driver = driver(engine, &settings)
         .ok_or_else(|| AppError::Input(format!("engine {engine} cannot reload files")))?;
     let tools = driver.prepare().map_err(app_error)?;
@@ -104,7 +113,7 @@ fn settings(wait_s: f64, engine: &[(String, String)], page_size_bytes: Option<u3
         wait: Duration::try_from_secs_f64(wait_s).unwrap_or(Duration::MAX / 4),
         engine: engine.iter().cloned().collect(),
         // Use the open program file, so that neither its path nor a new version matters.
-        as_owner: Some(Start { program: "/proc/self/exe".into(), args: vec!["reload-as-owner".into()] }),
+        as_owner: Some(Start::new("/proc/self/exe", ["reload-as-owner"])),
     }
 }
 
@@ -120,12 +129,13 @@ fn start(args: &ReloadArgs) -> Result<Start, AppError> {
     let program = std::env::current_exe().map_err(|error| {
         AppError::Failed(format!("cannot find the threadwise program for the watchdog: {error}"))
     })?;
-    let mut words: Vec<OsString> =
-        vec!["reload-watchdog".into(), "--wait".into(), format!("{}ms", (args.wait * 1e3).ceil()).into()];
+    let wait = format!("{}ms", (args.wait * 1e3).ceil());
+    let mut words = ["watchdog", "databases", "--wait", &wait].map(OsString::from).to_vec();
     for (key, value) in &args.engine_option {
         words.extend(["--engine-option".into(), format!("{key}={value}").into()]);
     }
-    Ok(Start { program, args: words })
+    // Its tools are found as this run's are.
+    Ok(Start { environment: std::env::vars_os().collect(), ..Start::new(program, words) })
 }
 
 /// The exit code for the reports.

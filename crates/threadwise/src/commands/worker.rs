@@ -1,6 +1,6 @@
-//! `threadwise worker` and `threadwise janitor`: the processes that `run` starts.
+//! `threadwise worker`: the process that `run` starts.
 
-use crate::cli::{JanitorArgs, WorkerArgs};
+use crate::cli::WorkerArgs;
 use crate::engines;
 use crate::error::AppError;
 use threadwise_engine::worker;
@@ -9,10 +9,4 @@ use threadwise_engine::worker;
 pub fn worker(args: &WorkerArgs) -> Result<(), AppError> {
     let replies = worker::reply_from_environment().map_err(AppError::input)?;
     worker::run(engines::all(), &args.engine, std::io::stdin().lock(), replies).map_err(AppError::failed)
-}
-
-/// Waits for the end of stdin, then removes the folder if it is threadwise's own.
-pub fn janitor(args: &JanitorArgs) -> Result<(), AppError> {
-    threadwise_runner::janitor(&args.folder, &engines::started_programs(), &mut std::io::stdin().lock())
-        .map_err(AppError::failed)
 }

@@ -134,7 +134,7 @@ fn help_completions_and_manual_come_from_one_description() {
         let help = lab.ok(&[word, "--help"]).stdout;
         assert!(help.contains("Examples"), "{word} --help has no examples");
     }
-    assert!(!lab.ok(&["--help"]).stdout.contains("janitor"));
+    assert!(!lab.ok(&["--help"]).stdout.contains("watchdog"));
 }
 
 #[test]

@@ -120,7 +120,7 @@ fn names(folder: &Path) -> Vec<String> {
     names
 }
 
-/// Waits for the janitor; a bound, not a measurement.
+/// Waits for the watchdog; a bound, not a measurement.
 pub fn wait_until_clean(lab: &Lab) {
     let end = Instant::now() + Duration::from_secs(60);
     while !lab.leftovers().is_empty() {

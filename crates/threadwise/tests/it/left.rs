@@ -1,4 +1,4 @@
-//! What is left when everything of a study was killed, its janitor included, and who clears it up: masks of a
+//! What is left when everything of a study was killed, its watchdog included, and who clears it up: masks of a
 //! bound server, and folders wherever the data was.
 
 use crate::harness::{Lab, said};
@@ -7,26 +7,26 @@ use crate::pin_server::{Server, kill, kill_all, start_waiting, until};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-/// Janitors of a lab's studies: they have no environment, but a folder of the lab as their last word.
-fn janitors(lab: &Lab) -> Vec<String> {
+/// Watchdogs of a lab's studies: they have no environment, but a folder of the lab as their last word.
+fn watchdogs(lab: &Lab) -> Vec<String> {
     let tmp = lab.tmp().display().to_string();
-    let is_janitor = |pid: &String| {
+    let is_watchdog = |pid: &String| {
         let words = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
         let words: Vec<String> =
             words.split(|&byte| byte == 0).map(|word| String::from_utf8_lossy(word).into_owned()).collect();
-        words.iter().any(|word| word == "janitor") && words.iter().any(|word| word.starts_with(&tmp))
+        words.iter().any(|word| word == "watchdog") && words.iter().any(|word| word.starts_with(&tmp))
     };
     let entries = std::fs::read_dir("/proc").unwrap().flatten();
-    entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).filter(is_janitor).collect()
+    entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).filter(is_watchdog).collect()
 }
 
-/// Starts a study that binds the server and kills all of it, the janitor first. What the killed study has in
+/// Starts a study that binds the server and kills all of it, the watchdog first. What the killed study has in
 /// its folders is not looked at here: the next one has to be asked for another data folder, too.
 fn killed_whole(lab: &Lab, server: &Server) {
     let mut child = start_waiting(lab, server);
-    let janitors = janitors(lab);
-    assert_eq!(janitors.len(), 1, "{janitors:?}");
-    kill(&janitors);
+    let watchdogs = watchdogs(lab);
+    assert_eq!(watchdogs.len(), 1, "{watchdogs:?}");
+    kill(&watchdogs);
     kill_all(|| living(lab));
     child.wait().unwrap();
     ["s.threadwise", "s.threadwise-journal", "at-work"].into_iter().for_each(|name| {
@@ -84,15 +84,19 @@ fn a_bound_server_is_put_back_by_the_next_command_that_runs_anything() {
     for args in [&["run", "--plan"][..], &["report", "--all", "old.threadwise"], &["list"], &["doctor"]] {
         let said = lab.ok(args);
         let names = format!(" ({})", "python3");
-        assert!(said.stderr.contains("left bound by a killed study"), "{args:?}: {}", said.stderr);
+        assert!(said.stderr.contains(" bound, left by a killed process"), "{args:?}: {}", said.stderr);
         assert!(said.stderr.contains(&format!("{}{names}", server.pid())), "{args:?}: {}", said.stderr);
-        assert!(said.stderr.contains("threadwise doctor --restore"), "{args:?}: {}", said.stderr);
+        assert!(said.stderr.contains("threadwise restore"), "{args:?}: {}", said.stderr);
         assert_eq!(server.astray(), bound, "{args:?} only reads");
     }
-    let said = lab.ok(&["doctor", "--restore"]);
+    let status = lab.ok(&["restore", "--status"]).stdout;
+    assert!(status.starts_with("processes       ") && status.contains("folder "), "{status}");
+    assert_eq!(server.astray(), bound, "a status only reads");
+    let said = lab.ok(&["restore"]);
     assert!(said.stdout.starts_with("restored: "), "{}", said.stdout);
     assert_eq!(server.astray(), []);
-    assert!(lab.ok(&["doctor", "--restore"]).stdout.starts_with("Killed processes left nothing"));
+    assert_eq!(lab.ok(&["restore"]).stdout, "Nothing is left changed.\n");
+    assert_eq!(lab.leftovers(), Vec::<String>::new());
     assert_eq!(lab.ok(&["list"]).stderr, "");
 
     for (code, args) in [
@@ -123,7 +127,7 @@ fn nobody_unbinds_what_a_running_study_has_bound() {
     let bound = server.astray();
     assert_ne!(bound, []);
     let second = [&SHORT[..], &["--allow-busy", "--output=t.threadwise"]].concat();
-    for args in [&second[..], &["report", "--all", "t.threadwise"], &["doctor", "--restore"], &["list"]] {
+    for args in [&second[..], &["report", "--all", "t.threadwise"], &["restore"], &["list"]] {
         let said = lab.ok(args);
         assert!(!said.stderr.contains("killed study"), "{args:?}: {}", said.stderr);
         assert_eq!(server.astray(), bound, "{args:?}");

@@ -164,7 +164,7 @@ fn every_command_line_in_texts_names_commands_and_options_that_there_are() {
     for (command, subs) in [
         ("fleet", &["plan", "submit", "status", "collect", "report", "cell"][..]),
         ("engine", &["add", "list", "remove"]),
-        ("smt", &["off", "on", "restore", "status"]),
+        ("smt", &["off", "on", "status"]),
         ("probe", &["spins"]),
     ] {
         for sub in subs {

@@ -233,11 +233,11 @@ fn a_server_that_another_study_binds_is_refused_before_anything_is_touched() {
     assert_eq!(said.code, Some(0), "{}", said.stderr);
 }
 
-/// All processes of the lab but the janitor, which has no environment.
-fn without_janitor(lab: &Lab) -> Vec<String> {
+/// All processes of the lab but the watchdog, which has no environment.
+fn without_watchdog(lab: &Lab) -> Vec<String> {
     let command = |pid: &String| std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-    let is_janitor = |pid: &String| command(pid).split(|&byte| byte == 0).any(|word| word == b"janitor");
-    living(lab).into_iter().filter(|pid| !is_janitor(pid)).collect()
+    let is_watchdog = |pid: &String| command(pid).split(|&byte| byte == 0).any(|word| word == b"watchdog");
+    living(lab).into_iter().filter(|pid| !is_watchdog(pid)).collect()
 }
 
 #[test]
@@ -253,8 +253,8 @@ fn killed_with_a_server_bound_every_thread_has_its_own_mask_again() {
             // The runner alone; its worker and the command go with it.
             false => child.kill().unwrap(),
             true => {
-                until("runner, worker, sh and sleep", || without_janitor(&lab).len() >= 4);
-                kill_all(|| without_janitor(&lab));
+                until("runner, worker, sh and sleep", || without_watchdog(&lab).len() >= 4);
+                kill_all(|| without_watchdog(&lab));
             }
         }
         child.wait().unwrap();

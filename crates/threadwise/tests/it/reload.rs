@@ -350,7 +350,7 @@ fn kills(lab: &Lab, files: &[Written], number: u32) -> (usize, usize) {
     let folder = files[0].path.parent().unwrap();
     let run = ["reload", "--engine", "sqlite", "--jobs", "2", "--originals", "remove", "--wait", "300ms"];
     let run = [&run[..], &paths].concat();
-    let recover = [&["reload", "--recover"][..], &paths].concat();
+    let recover = [&["restore"][..], &paths].concat();
     let begun = Instant::now();
     lab.run(&run);
     // Not longer than what keeps this test short.

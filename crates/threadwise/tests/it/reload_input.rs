@@ -40,19 +40,19 @@ fn what_was_left_below_a_folder_is_recovered_and_a_mistyped_name_is_reported() {
     let lab = Lab::new();
     let below = lab.path().join("data/sub/deep");
     fs::create_dir_all(&below).unwrap();
-    is(&lab.run(&["reload", "--recover", "data"]), 0, &["data: nothing was left in 3 folders"]);
+    is(&lab.run(&["restore", "data"]), 0, &["data: nothing was left in 3 folders"]);
     let path = below.join("a.db");
     database(&path, 100);
     left(&path);
     assert!(Connection::open(&path).unwrap().execute("DELETE FROM data", []).is_err(), "it is sealed");
-    let asked = lab.run(&["reload", "--recover", "--dry-run", "data"]);
+    let asked = lab.run(&["restore", "--status", "data"]);
     is(&asked, 0, &["data/sub/deep/a.db: would be recovered"]);
     assert!(Connection::open(&path).unwrap().execute("DELETE FROM data", []).is_err(), "it is as it was");
-    is(&lab.run(&["reload", "--recover", "data"]), 0, &["data/sub/deep/a.db: restored"]);
+    is(&lab.run(&["restore", "data"]), 0, &["data/sub/deep/a.db: restored"]);
     assert_eq!(Connection::open(&path).unwrap().execute("DELETE FROM data", []).unwrap(), 100);
     for name in ["dat", "data/absent.db"] {
         let before = fs::metadata(&path).unwrap().mtime_nsec();
-        is(&lab.run(&["reload", "--recover", "data", name]), 2, &[name, "no such file or folder"]);
+        is(&lab.run(&["restore", "data", name]), 2, &[name, "no such file or folder"]);
         assert_eq!(fs::metadata(&path).unwrap().mtime_nsec(), before);
     }
     // A name that is gone, with its work folder there.
@@ -60,12 +60,12 @@ fn what_was_left_below_a_folder_is_recovered_and_a_mistyped_name_is_reported() {
     fs::rename(&path, below.join("elsewhere")).unwrap();
     let kept = below.join("a.db.before-reload");
     is(
-        &lab.run(&["reload", "--recover", path.to_str().unwrap()]),
+        &lab.run(&["restore", path.to_str().unwrap()]),
         1,
         &["the file does not exist", kept.to_str().unwrap()],
     );
     fs::rename(below.join("elsewhere"), &path).unwrap();
-    is(&lab.run(&["reload", "--recover", path.to_str().unwrap()]), 0, &["restored"]);
+    is(&lab.run(&["restore", path.to_str().unwrap()]), 0, &["restored"]);
     assert!(!kept.exists());
 }
 
@@ -133,9 +133,9 @@ fn unseal_says_what_it_did() {
     is(&unseal("text"), 1, &["text: not: is not an SQLite database"]);
     left(&path);
     for name in ["a.db", "a.db.before-reload"] {
-        is(&unseal(name), 1, &["--recover", "is running or was killed"]);
+        is(&unseal(name), 1, &["threadwise restore", "is running or was killed"]);
     }
-    lab.ok(&["reload", "--recover", "a.db"]);
+    lab.ok(&["restore", "a.db"]);
     lab.ok(&["reload", "--engine", "sqlite", "a.db"]);
     is(&unseal("a.db.before-reload"), 0, &["a.db.before-reload: writable"]);
     is(&unseal("a.db.before-reload"), 0, &["a.db.before-reload: was not sealed"]);

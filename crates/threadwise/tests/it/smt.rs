@@ -81,7 +81,7 @@ fn this_machine_has_a_status_and_nothing_is_switched_unasked() {
         assert!(said.code == Some(3) || is_off, "{} {}", said.stdout, said.stderr);
     }
     assert_eq!(lab.leftovers(), [""; 0]);
-    assert_eq!(lab.ok(&["smt", "restore"]).stdout, "Nothing is switched.\n");
+    assert_eq!(lab.ok(&["restore"]).stdout, "Nothing is left changed.\n");
     assert_eq!(lab.run(&["smt", "off", "--cpus", "0"]).code, Some(2));
     assert_eq!(lab.run(&["smt"]).code, Some(2));
 }
@@ -91,15 +91,24 @@ fn what_a_killed_process_left_is_named_and_put_back() {
     let lab = Lab::new();
     let path = journal(&lab, "");
     let said = lab.ok(&["topology"]);
-    assert!(said.stderr.contains("as a killed process left them") && said.stderr.contains("smt restore"));
+    assert_eq!(
+        said.stderr,
+        "threadwise: SMT, logical CPUs or clocks switched, left by a killed process; to restore: threadwise restore\n"
+    );
     let json: Value = serde_json::from_str(&lab.ok(&["smt", "status", "--json"]).stdout).unwrap();
     assert_eq!(json["switched_by"], "killed");
-    let said = lab.ok(&["doctor", "--restore"]);
+    let status: Value = serde_json::from_str(&lab.ok(&["restore", "--status", "--json"]).stdout).unwrap();
+    assert_eq!(
+        (&status["left"][0]["kind"], &status["left"][0]["by"]),
+        (&json!("SMT and clocks"), &json!("killed"))
+    );
+    assert!(path.exists(), "a status only reads");
+    let said = lab.ok(&["restore"]);
     assert!(said.stdout.contains("left switched by a killed process"), "{}", said.stdout);
     assert!(!path.exists());
 
     let path = journal(&lab, &format!("set {} control - forceoff\n", Here::now()));
-    let said = lab.run(&["smt", "restore"]);
+    let said = lab.run(&["restore"]);
     assert_eq!(said.code, Some(1), "{}", said.stdout);
     assert!(said.stderr.contains("line 1 was left out") && path.exists(), "{}", said.stderr);
     assert_eq!(said.stderr.lines().count(), 1, "{}", said.stderr);
@@ -111,9 +120,10 @@ fn what_is_to_last_is_no_leftover() {
     let path = journal(&lab, &format!("kept {}\n", Here::now()));
     assert_eq!(lab.ok(&["topology"]).stderr, "");
     let status = lab.ok(&["smt", "status"]).stdout;
-    assert!(status.contains("by threadwise smt, until threadwise smt restore"), "{status}");
-    assert_eq!(lab.ok(&["doctor", "--restore"]).stdout.lines().count(), 1);
+    assert!(status.contains("by threadwise smt, until threadwise restore"), "{status}");
+    let left = lab.ok(&["restore", "--status"]).stdout;
+    assert!(left.contains("switched by threadwise smt, until threadwise restore"), "{left}");
     assert!(path.exists());
-    assert!(lab.ok(&["smt", "restore"]).stdout.starts_with("Restored and checked: 0 settings"));
+    assert!(lab.ok(&["restore"]).stdout.starts_with("restored: 0 settings"));
     assert!(!path.exists());
 }

@@ -42,12 +42,9 @@ fn stat(pid: u32) -> Option<Ticks> {
     parse(&std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
 }
 
-/// The name in brackets may contain brackets and spaces; the third field follows it.
 fn parse(stat: &str) -> Option<Ticks> {
-    let (_, rest) = stat.rsplit_once(')')?;
-    let mut fields = rest.split_whitespace().skip(11).map_while(|field| field.parse::<u64>().ok());
-    let running = fields.next()? + fields.next()?;
-    Some(Ticks { running, waited: proc::ended_children_ticks(stat)? })
+    let [user, system] = [14, 15].map(|number| proc::stat_field(stat, number)?.parse::<u64>().ok());
+    Some(Ticks { running: user? + system?, waited: proc::ended_children_ticks(stat)? })
 }
 
 #[cfg(test)]

@@ -18,7 +18,7 @@ const STUDY: &str = "threadwise run smt-off --smt mask,offline --placement no-sm
      --blocks 1 --rounds 2 --slice 200ms --output killed.threadwise";
 /// The journal and the watchdog exist; the first logical CPU is offline; all are.
 const MOMENTS: [&str; 3] = ["journalled", "begun", "switched"];
-/// What is killed; after the second, no process is left, and `threadwise smt restore` must do it.
+/// What is killed; after the second, no process is left, and `threadwise restore` must do it.
 const KILLED: [&str; 2] = ["runner", "both"];
 
 /// The cases, a line of the shell for each: the kill of runner and watchdog, and with `--all` every one.

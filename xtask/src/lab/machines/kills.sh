@@ -41,8 +41,8 @@ switched() { read -r now < $C/online; [ "$now" = 0,2,4,6 ]; }
 # The watchdogs that there are, in $dogs.
 watched() {
     dogs=
-    # The pattern is no word of its own command.
-    for path in $(grep -l 'smt-watchdo[g]' /proc/[0-9]*/cmdline 2> /dev/null); do
+    # By their journal. The pattern is no word of its own command.
+    for path in $(grep -l 'threadwise/smt[.]' /proc/[0-9]*/cmdline 2> /dev/null); do
         path=${path#/proc/}
         dogs="$dogs ${path%/cmdline}"
     done
@@ -76,12 +76,12 @@ ended() {
             esac
             wait $pid
             while watched; do sleep 0.1; done
-            [ $what = both ] && threadwise smt restore > log 2>&1
+            [ $what = both ] && threadwise restore > log 2>&1
             compare "$name with $at online"
             return
         fi
         # What it was asked for has been done before the moment was seen.
-        threadwise smt restore > log 2>&1
+        threadwise restore > log 2>&1
     done
     echo "case $name: the moment never came: $(tail -n 1 log)"
 }

@@ -3,12 +3,12 @@
 use super::machine::Machine;
 
 /// Each step and the file with the online logical CPUs.
-const STEPS: [&str; 4] = ["off --yes", "on --yes", "off --offline --yes", "restore"];
+const STEPS: [&str; 4] = ["smt off --yes", "smt on --yes", "smt off --offline --yes", "restore"];
 const ONLINE: &str = "/sys/devices/system/cpu/online";
 
 /// Commands of a shell: each step, and then the online logical CPUs.
 pub fn command() -> String {
-    let step = |words: &&str| format!("threadwise smt {words} > log 2>&1 || tail -n 1 log; cat {ONLINE}");
+    let step = |words: &&str| format!("threadwise {words} > log 2>&1 || tail -n 1 log; cat {ONLINE}");
     STEPS.iter().map(step).collect::<Vec<_>>().join("; ")
 }
 
@@ -23,7 +23,7 @@ pub fn judged(machine: &Machine, output: &str) -> Vec<String> {
     }
     let differs = |((step, said), wanted): ((&&str, &&str), &&String)| {
         (said.trim() != wanted.as_str())
-            .then(|| format!("after 'smt {step}' {said} are online instead of {wanted}"))
+            .then(|| format!("after '{step}' {said} are online instead of {wanted}"))
     };
     STEPS.iter().zip(&lines).zip(&wanted).filter_map(differs).collect()
 }
@@ -39,7 +39,7 @@ mod tests {
         assert_eq!(judged(machine, "0,2,4,6\n0-7\n0,2,4,6\n0-7\n"), Vec::<String>::new());
         let found = judged(machine, "0,2,4,6\n0,2,4,6\n0,2,4,6\n0-6\n");
         assert_eq!(found.len(), 2, "{found:?}");
-        assert_eq!(found[1], "after 'smt restore' 0-6 are online instead of 0-7");
+        assert_eq!(found[1], "after 'restore' 0-6 are online instead of 0-7");
         assert!(
             judged(machine, "threadwise: no\n0-7\n")[0]
                 .contains("2 lines instead of 4: threadwise: no / 0-7")

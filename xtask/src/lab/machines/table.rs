@@ -15,7 +15,7 @@ siblings, L3s, NUMA nodes and clusters of every logical CPU, what is offline, wh
 placement is the logical CPUs that were worked out by hand, or is not possible, for the expected reason. *smt*: what is online after \
 `threadwise smt off`, `on`, `off --offline` and `restore`. *kills*: `smt off` and `smt off --offline` are ended when their \
 journal and their watchdog are there, when the first logical CPU has gone and when all have: by SIGKILL of the process, by SIGKILL of the \
-process and its watchdog, after which `smt restore` restores it, by Ctrl-C, and by an error; after each, what is online, \
+process and its watchdog, after which `threadwise restore` restores it, by Ctrl-C, and by an error; after each, what is online, \
 `smt/control`, cpusets of control groups of version 1, masks of tasks, affinities of interrupts and a logical CPU that an \
 administrator has taken offline are as before. A study with arms is ended in the \
 same way, in the arm that takes siblings offline. The others are small \

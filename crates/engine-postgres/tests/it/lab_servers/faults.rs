@@ -50,7 +50,7 @@ fn a_killed_server_fails_the_run_and_leaves_nothing() {
                     std::thread::sleep(std::time::Duration::from_millis(5));
                 }
                 kill(pid);
-                // The backend of a killed postmaster ends only when it looks; end it as the janitor would.
+                // The backend of a killed postmaster ends only when it looks; end it as the watchdog would.
                 if whom == "postmaster" {
                     threadwise_process::living::end_in_folder(
                         folder.path(),

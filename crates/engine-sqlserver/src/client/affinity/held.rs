@@ -5,11 +5,11 @@ use std::time::{Duration, Instant};
 use threadwise_engine::EngineError;
 use threadwise_process::journal::{Locked, Other, has_lasting, lasting};
 use threadwise_process::state;
+use threadwise_process::watchdog::Watchdog;
 use threadwise_study::Options;
 
 use super::recorded::{Recorded, has_changed, kind, lines, written_name};
-use super::watchdog::Watchdog;
-use super::{RIGHT, Setting, identity, setting};
+use super::{RIGHT, Setting, identity, setting, watchdog};
 use crate::client::connect::{Connection, Server};
 use crate::failed;
 
@@ -53,7 +53,7 @@ impl Held {
         // The watchdog adds itself as an owner.
         drop(journal);
         let mut held = Self { server: server.clone(), journal: path, watchdog: None, is_done: false };
-        let started = Watchdog::start(&held.journal, engine_options);
+        let started = watchdog::start(&held.journal, engine_options);
         held.watchdog = Some(started.map_err(|error| refused(format!("no watchdog: {error}")))?);
         held.await_watchdog().map_err(refused)?;
         Ok(held)
@@ -90,8 +90,9 @@ impl Held {
     }
 
     fn end_watchdog(&mut self, is_waited_for: bool) {
-        if let Some(watchdog) = self.watchdog.take() {
-            watchdog.end(is_waited_for);
+        match self.watchdog.take() {
+            Some(watchdog) if !is_waited_for => watchdog.leave(),
+            ended => drop(ended),
         }
     }
 

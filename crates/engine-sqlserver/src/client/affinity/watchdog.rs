@@ -3,14 +3,15 @@
 //! It is the same program with other arguments. It gets the login like any worker, from its environment or from a file
 //! that it reads at the start, and keeps it only in memory.
 
+use std::ffi::OsString;
 use std::io::{self, Read};
 use std::path::Path;
-use std::process::Child;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use threadwise_engine::EngineError;
 use threadwise_engine::protocol::REPLY_FD;
 use threadwise_process::journal::Locked;
-use threadwise_process::{marked, spawn};
+use threadwise_process::marked;
+use threadwise_process::watchdog::{Start, Tries, Watchdog, await_end};
 use threadwise_study::{OptionValue, Options};
 
 use super::held::put_back;
@@ -20,36 +21,18 @@ use crate::failed;
 /// The watchdog's first argument; the journal's path and the engine's options follow as `NAME=VALUE`.
 pub const WATCHDOG: &str = "affinity-watchdog";
 
-/// How long it tries a server that does not answer, which may be starting.
-const TRIES: Duration = Duration::from_secs(60);
-/// Pause before trying again.
-const BETWEEN: Duration = Duration::from_secs(1);
+/// How often it tries a server that does not answer, which may be starting.
+const TRIES: Tries = Tries { number: 60, pause: Duration::from_secs(1) };
 
-/// A running watchdog, as its parent sees it.
-pub(super) struct Watchdog(Child);
-
-impl Watchdog {
-    pub(super) fn start(journal: &Path, engine_options: &Options) -> io::Result<Self> {
-        let mut args = vec![WATCHDOG.to_owned(), journal.display().to_string()];
-        args.extend(engine_options.iter().map(|(name, value)| format!("{name}={value}")));
-        // A process with threadwise's mark would be ended with the study; the reply descriptor is the worker's.
-        let environment = std::env::vars_os().filter(|(name, _)| {
-            name.to_str().is_none_or(|name| ![marked::VARIABLE, REPLY_FD].contains(&name))
-        });
-        spawn::detached(&std::env::current_exe()?, &args, environment).map(Self)
-    }
-
-    pub(super) fn has_ended(&mut self) -> bool {
-        !matches!(self.0.try_wait(), Ok(None))
-    }
-
-    /// Lets it end; waits for its end if it has nothing left to do.
-    pub(super) fn end(mut self, is_waited_for: bool) {
-        drop(self.0.stdin.take());
-        if is_waited_for {
-            let _ = self.0.wait();
-        }
-    }
+/// Starts the watchdog of a journal.
+pub(super) fn start(journal: &Path, engine_options: &Options) -> io::Result<Watchdog> {
+    let mut more = vec![journal.as_os_str().to_owned()];
+    more.extend(engine_options.iter().map(|(name, value)| OsString::from(format!("{name}={value}"))));
+    // A process with threadwise's mark would be ended with the study; the reply descriptor is the worker's.
+    let is_given =
+        |name: &OsString| name.to_str().is_none_or(|name| ![marked::VARIABLE, REPLY_FD].contains(&name));
+    let environment = std::env::vars_os().filter(|(name, _)| is_given(name)).collect();
+    Watchdog::start(&Start { environment, ..Start::new(std::env::current_exe()?, [WATCHDOG]) }, &more)
 }
 
 /// The watchdog's main function: waits for the end of `stdin`, then restores the affinity of the journal.
@@ -72,16 +55,11 @@ pub fn watch(args: &[String], stdin: &mut dyn Read) -> Result<(), EngineError> {
     let mut opened = opened.ok_or_else(|| refused("there is no such journal".to_owned()))?;
     opened.enter().map_err(|error| refused(error.to_string()))?;
     drop(opened);
-    // A read error means the end, too.
-    let _ = io::copy(stdin, &mut io::sink());
-    let until = Instant::now() + TRIES;
-    loop {
-        let connected = server.connect("threadwise affinity").map_err(|error| error.to_string());
-        let done = connected.and_then(|mut connection| put_back(&mut connection, journal));
-        match done {
-            Ok(()) => return Ok(()),
-            Err(why) if Instant::now() >= until => return Err(refused(why)),
-            Err(_) => std::thread::sleep(BETWEEN),
-        }
-    }
+    await_end(stdin, |_| ());
+    TRIES
+        .until_done(|| {
+            let mut connection = server.connect("threadwise affinity").map_err(|error| error.to_string())?;
+            put_back(&mut connection, journal)
+        })
+        .map_err(refused)
 }

@@ -10,12 +10,13 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
+use threadwise_process::watchdog::Start;
 use threadwise_reload::Originals;
 use threadwise_reload::item::{Outcome, Report, Stage, Step};
 use threadwise_reload::list;
 use threadwise_reload::recover::Recovered;
 use threadwise_reload::run::{Event, Options, run};
-use threadwise_reload::watch::{Start, Watchdog, watch};
+use threadwise_reload::watch::{Watchdog, watch};
 
 fn names(bench: &Bench, number: usize) -> Vec<PathBuf> {
     (0..number).map(|index| bench.database(&format!("{index}.db"), "delete")).collect()
@@ -153,7 +154,7 @@ fn a_watchdog_that_was_killed_is_started_again_and_given_everything() {
     let bench = Bench::new();
     let log = bench.path().join("log");
     let args = ["-c".into(), "exec cat >> \"$0\"".into(), log.clone().into_os_string()];
-    let watchdog = Watchdog::start(Start { program: "/bin/sh".into(), args: args.to_vec() }).unwrap();
+    let watchdog = Watchdog::start(Start::new("/bin/sh", args)).unwrap();
     watchdog.begin(Path::new("/first")).unwrap();
     watchdog.end(Path::new("/first"));
     watchdog.begin(Path::new("/second")).unwrap();
@@ -168,6 +169,6 @@ fn a_watchdog_that_was_killed_is_started_again_and_given_everything() {
     assert_ne!(watchdog.pid(), pid);
     drop(watchdog);
     assert_eq!(fs::read(&log).unwrap(), b"+/second\0+/third\0");
-    let absent = Start { program: "/proc/nowhere/program".into(), args: Vec::new() };
+    let absent = Start::new("/proc/nowhere/program", [""; 0]);
     assert!(Watchdog::start(absent).unwrap_err().to_string().contains("nothing was touched"));
 }

@@ -11,7 +11,7 @@ Examples:
   threadwise reload --engine firebird --jobs 4 --page-size 16384 @list.txt
   threadwise reload --engine sqlite --originals remove --log night.log *.db
   threadwise reload --engine sqlite --dry-run *.db
-  threadwise reload --recover *.db             after a kill or a power loss
+  threadwise restore *.db                      after a kill or a power loss
   threadwise reload --engine sqlite --unseal shop.db.before-reload
 
 Each database is held by its engine's own lock from before its backup until after the swap; a database
@@ -22,12 +22,12 @@ Exit codes:
   0 all done   1 some were skipped or failed   2 bad input   3 the engine's tools are missing
   130 stopped by Ctrl-C; files in progress are finished or unchanged")]
 pub struct ReloadArgs {
-    /// Database files, or @LIST for a text file with one path a line; with --recover also folders
+    /// Database files, or @LIST for a text file with one path a line
     #[arg(value_name = "FILE|@LIST", required = true)]
     pub files: Vec<PathBuf>,
     /// Engine of the files
-    #[arg(long, value_enum, value_name = "NAME", required_unless_present = "recover")]
-    pub engine: Option<ReloadEngine>,
+    #[arg(long, value_enum, value_name = "NAME")]
+    pub engine: ReloadEngine,
     /// Number of files at once
     #[arg(long, value_name = "NUMBER", default_value = "1", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub jobs: u16,
@@ -56,9 +56,6 @@ pub struct ReloadArgs {
     /// Show what would be done and what prevents it; change nothing. Only the run checks whether a file is damaged
     #[arg(long, conflicts_with = "unseal")]
     pub dry_run: bool,
-    /// Restore or finish what a killed run left; reload nothing
-    #[arg(long, conflicts_with_all = ["unseal", "log"])]
-    pub recover: bool,
     /// Make kept originals writable again; reload nothing
     #[arg(long, conflicts_with = "log")]
     pub unseal: bool,
@@ -105,14 +102,14 @@ pub enum ReloadOriginals {
     Remove,
 }
 
-/// Arguments of `reload-watchdog`.
+/// How databases that a killed `reload` left are recovered.
 #[derive(Debug, Args)]
-pub struct ReloadWatchdogArgs {
-    /// As of `reload`
-    #[arg(long, value_parser = wait_s)]
+pub struct DatabasesArgs {
+    /// How long to wait for other users of a database before it is skipped; 0s for not at all
+    #[arg(long, value_name = "TIME", default_value = "5s", value_parser = wait_s)]
     pub wait: f64,
-    /// As of `reload`
-    #[arg(long, value_parser = crate::input::key_value)]
+    /// Option of the databases' engine, such as bin=/opt/firebird/bin; may be repeated
+    #[arg(long, value_name = "KEY=VALUE", value_parser = crate::input::key_value)]
     pub engine_option: Vec<(String, String)>,
 }
 

@@ -1,4 +1,4 @@
-//! `threadwise reload --recover` and `--unseal`: repairs, and reports what was searched.
+//! `threadwise restore PATH` and `reload --unseal`: repairs, and reports what was searched.
 
 use super::args::ReloadArgs;
 use super::fault::app_error;
@@ -14,13 +14,21 @@ use threadwise_reload::search::{self, Found};
 /// The result for one path, or why it failed.
 type Outcome = (PathBuf, Result<String, String>);
 
+/// What is done, and the form of its output.
+pub struct Way {
+    /// Only say what would be done.
+    pub is_status: bool,
+    /// As JSON.
+    pub is_json: bool,
+}
+
 /// Recovers files, and leftovers in folders and below them.
-pub fn recover(args: &ReloadArgs, settings: &Settings) -> Result<(), AppError> {
-    let given = list::paths(&args.files).map_err(app_error)?;
+pub fn recover(paths: &[PathBuf], settings: &Settings, way: &Way) -> Result<(), AppError> {
+    let given = list::paths(paths).map_err(app_error)?;
     // All names are checked before anything is changed.
     given.iter().try_for_each(|path| is_there(path))?;
     let mut outcomes = Vec::new();
-    let repair = |path: PathBuf| match args.dry_run {
+    let repair = |path: PathBuf| match way.is_status {
         true => would_be(path),
         false => recovered(path, settings),
     };
@@ -39,7 +47,7 @@ pub fn recover(args: &ReloadArgs, settings: &Settings) -> Result<(), AppError> {
             Err(error) => outcomes.push((path, Err(error.to_string()))),
         }
     }
-    print_outcomes(args, "recover", &outcomes)
+    print_outcomes(way.is_json, "recover", &outcomes)
 }
 
 /// A mistyped name is bad input; a database whose name is gone is not.
@@ -54,7 +62,7 @@ fn is_there(path: &Path) -> Result<(), AppError> {
     Err(AppError::Input(format!("{}: {why}; nothing was touched", shown::path(path))))
 }
 
-/// The message of `--dry-run`: whether there is something to recover; nothing is touched.
+/// The message of `--status`: whether there is something to recover; nothing is touched.
 fn would_be(path: PathBuf) -> Outcome {
     let word = if recover::is_left_of(&path) { "would be recovered" } else { "nothing was left" };
     (path, Ok(word.to_owned()))
@@ -112,18 +120,18 @@ pub fn unseal(args: &ReloadArgs, settings: &Settings, driver: &dyn Driver) -> Re
             (entry.path.clone(), word.map_err(|error| error.to_string()))
         })
         .collect();
-    print_outcomes(args, "unseal", &outcomes)
+    print_outcomes(args.json, "unseal", &outcomes)
 }
 
 /// Prints the result of each path, and fails if one could not be repaired.
-fn print_outcomes(args: &ReloadArgs, what: &str, outcomes: &[Outcome]) -> Result<(), AppError> {
+fn print_outcomes(is_json: bool, what: &str, outcomes: &[Outcome]) -> Result<(), AppError> {
     let failed = outcomes.iter().filter(|(_, result)| result.is_err()).count();
     let text: String = outcomes
         .iter()
         .map(|(path, result)| {
             let one = [(path.clone(), result.as_ref().err().cloned())];
             let word = result.as_deref().unwrap_or_default();
-            match args.json {
+            match is_json {
                 true => shown::results_json(what, &one, word),
                 false => shown::results(&one, word),
             }

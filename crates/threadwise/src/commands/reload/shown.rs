@@ -100,7 +100,7 @@ pub fn text(reports: &[Report], seconds: f64, engine: &str) -> String {
         );
     }
     if reports.iter().any(|report| report.left_behind) {
-        text.push_str("something is left to restore: threadwise reload --recover FILES\n");
+        text.push_str("something is left to restore: threadwise restore FILES\n");
     }
     text
 }

@@ -7,7 +7,7 @@ use crate::error::AppError;
 use std::collections::BTreeMap;
 use threadwise_machine::Topology;
 use threadwise_process::state;
-use threadwise_runner::{Switching, Worker, switch};
+use threadwise_runner::{Switching, switch};
 use threadwise_smt::Roots;
 use threadwise_study::arm::FACTORS;
 use threadwise_study::{OptionValue, Study};
@@ -60,12 +60,6 @@ pub fn switching(study: &Study) -> Result<Option<Switching>, AppError> {
     if !study.switches() {
         return Ok(None);
     }
-    let watchdog = Worker {
-        program: "/proc/self/exe".into(),
-        args: vec!["smt-watchdog".to_owned()],
-        environment: Vec::new(),
-        withheld: Vec::new(),
-    };
     let folder = state::folder().map_err(AppError::Input)?;
-    Ok(Some(Switching { watchdog, folder, cpuset: smt::cpuset() }))
+    Ok(Some(Switching { watchdog: smt::watchdog_start(), folder, cpuset: smt::cpuset() }))
 }

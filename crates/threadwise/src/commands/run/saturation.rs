@@ -1,9 +1,9 @@
 //! `--rate auto`: the most that the machine does, measured first, and the rates that follow from it.
 
 use super::args::Rates;
+use super::measure;
 use super::prepare::Job;
 use super::rate::PRESET;
-use super::watch;
 use crate::cli::RunArgs;
 use crate::engines;
 use crate::error::AppError;
@@ -86,7 +86,7 @@ fn most_per_s(args: &RunArgs, topology: &Topology, stop: &Arc<AtomicBool>) -> Re
             guard::check_start(topology, &engines::servers(), args.measure.allow_busy, job.is_users_server());
         busy.map_err(AppError::refused)?;
     }
-    let outcome = watch::measure(&mut job, topology, &closed, Instant::now(), stop)?;
+    let outcome = measure::measure(&mut job, topology, &closed, Instant::now(), stop)?;
     if outcome.reason == Reason::Interrupted {
         return Err(AppError::Interrupted("stopped before the rates were found; nothing is kept".to_owned()));
     }

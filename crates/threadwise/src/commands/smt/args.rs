@@ -11,11 +11,11 @@ Examples:
   threadwise smt status
   threadwise smt off                        all of the machine, by smt/control; as root
   threadwise smt off --offline --cpus 2,3   the siblings of two logical CPUs alone
-  threadwise smt restore                    restore the state before the first change
+  threadwise restore                        restore the state before the first change
 
 Before a change, the state of all logical CPUs, clocks, interrupts, control groups and tasks is written
 to a journal. If the program is killed during the change, a watchdog restores everything; if the watchdog
-is killed too, `threadwise smt restore` does. docs/SMT.md describes what is changed and how it is
+is killed too, `threadwise restore` does. docs/SMT.md describes what is changed and how it is
 restored.")]
 pub struct SmtArgs {
     /// The command
@@ -28,12 +28,10 @@ pub struct SmtArgs {
 pub enum SmtAction {
     /// Show SMT, logical CPUs and clocks, and what can be switched here
     Status(SmtStatusArgs),
-    /// Switch SMT off until `threadwise smt restore` or the next boot
+    /// Switch SMT off until `threadwise restore` or the next boot
     Off(SmtOffArgs),
-    /// Switch SMT on until `threadwise smt restore` or the next boot
+    /// Switch SMT on until `threadwise restore` or the next boot
     On(SmtOnArgs),
-    /// Restore the state before the first change
-    Restore,
 }
 
 /// Arguments of `smt status`.
@@ -67,12 +65,4 @@ pub struct SmtOnArgs {
     /// Do not ask for confirmation
     #[arg(long)]
     pub yes: bool,
-}
-
-/// Arguments of `smt-watchdog`.
-#[derive(Debug, Args)]
-pub struct SmtWatchdogArgs {
-    /// The journal
-    #[arg(value_name = "JOURNAL")]
-    pub journal: PathBuf,
 }

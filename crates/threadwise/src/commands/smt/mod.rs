@@ -1,21 +1,22 @@
-//! `threadwise smt`: switches SMT off and on, and restores it.
+//! `threadwise smt`: switches SMT off and on.
 
 mod args;
 mod shown;
 
-pub use args::{SmtAction, SmtArgs, SmtStatusArgs, SmtWatchdogArgs};
+pub use args::{SmtAction, SmtArgs, SmtStatusArgs};
 
 use crate::commands::stop_flag_without_thread;
 use crate::error::AppError;
 use crate::output;
 use args::SmtOffArgs;
-use std::io::{self, IsTerminal};
+use std::io::{self, IsTerminal, Read};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use threadwise_machine::CpuSet;
+use threadwise_process::watchdog::Start;
 use threadwise_process::{find, state};
 use threadwise_smt::left::{self, Holder};
-use threadwise_smt::{Arm, Facts, Held, Kernel, Live, Roots, Smt, SmtError, Start, Status, refuse, watchdog};
+use threadwise_smt::{Arm, Facts, Held, Kernel, Live, Roots, Smt, SmtError, Status, refuse, watchdog};
 
 /// The subcommand.
 pub fn smt(args: &SmtArgs) -> Result<(), AppError> {
@@ -23,40 +24,22 @@ pub fn smt(args: &SmtArgs) -> Result<(), AppError> {
         SmtAction::Status(args) => status(args),
         SmtAction::Off(args) => switch(&|facts| arm_of_off(args, facts), args.yes),
         SmtAction::On(args) => switch(&|_| Arm::smt(Smt::On), args.yes),
-        SmtAction::Restore => restore(),
     }
 }
 
-/// Waits for the end of stdin, then restores what a killed process has switched.
-pub fn watchdog(args: &SmtWatchdogArgs) -> Result<(), AppError> {
-    watchdog::watch(&Live::new(), &args.journal, &mut io::stdin().lock()).map_err(app_error)
-}
-
-/// Restores what killed processes have left switched; returns lines about it.
+/// The watchdog of a journal.
 ///
 /// # Errors
 /// Something could not be restored.
-pub fn put_left_back(folder: &Path) -> Result<Vec<String>, AppError> {
-    let mut lines = Vec::new();
-    for found in left::found(folder).map_err(AppError::failed)? {
-        if found.holder == Holder::Killed {
-            let done = put_back(&found.path)?;
-            lines.push(format!("restored: {done}, left switched by a killed process"));
-        }
-    }
-    Ok(lines)
+pub fn watch(journal: &Path, stdin: &mut dyn Read) -> Result<(), AppError> {
+    watchdog::watch(&Live::new(), journal, stdin).map_err(app_error)
 }
 
-/// Whether a killed process has left something switched.
+/// Restores what a journal has; says what.
 ///
 /// # Errors
-/// The folder or a journal cannot be read, or others could have written it.
-pub fn is_left(folder: &Path) -> Result<bool, AppError> {
-    let found = left::found(folder).map_err(AppError::failed)?;
-    Ok(found.iter().any(|found| found.holder == Holder::Killed))
-}
-
-fn put_back(journal: &Path) -> Result<String, AppError> {
+/// Something could not be restored.
+pub fn put_back(journal: &Path) -> Result<String, AppError> {
     let done = left::put_back(&Live::new(), journal).map_err(app_error)?;
     match done.failed.is_empty() {
         true => Ok(done.to_string()),
@@ -69,6 +52,11 @@ fn app_error(error: SmtError) -> AppError {
         SmtError::Refused(_) | SmtError::InUse { .. } | SmtError::Switched { .. } => AppError::refused(error),
         error => AppError::failed(error),
     }
+}
+
+/// This program as the watchdog of a machine that is switched.
+pub fn watchdog_start() -> Start {
+    Start::new("/proc/self/exe", ["watchdog", "machine"])
 }
 
 /// The logical CPUs that this process's control group allows.
@@ -91,26 +79,6 @@ fn status(args: &SmtStatusArgs) -> Result<(), AppError> {
     let cpuset = is_live.then(cpuset).flatten();
     let status = Status::read(&roots, cpuset, &journals).map_err(AppError::failed)?;
     output::print(&if args.json { shown::json(&status) } else { shown::text(&status) })
-}
-
-fn restore() -> Result<(), AppError> {
-    let folder = state::folder().map_err(AppError::Input)?;
-    let found = left::found(&folder).map_err(AppError::failed)?;
-    let elsewhere = left::elsewhere(&folder).map_err(AppError::failed)?;
-    if let Some(path) = elsewhere.first() {
-        output::tell(&format!(
-            "threadwise: journal {} was written in another PID namespace (container); run smt restore there",
-            path.display()
-        ));
-    }
-    if found.is_empty() {
-        return output::print("Nothing is switched.\n");
-    }
-    for found in found {
-        let done = put_back(&found.path)?;
-        output::print(&format!("Restored and checked: {done}.\n"))?;
-    }
-    Ok(())
 }
 
 fn arm_of_off(args: &SmtOffArgs, facts: &Facts) -> Arm {
@@ -136,7 +104,7 @@ fn switch(arm: &dyn Fn(&Facts) -> Arm, yes: bool) -> Result<(), AppError> {
         _ => None,
     };
     if word.is_some() && word == facts.control.as_deref() {
-        let how = if kept.is_some() { "; to restore the earlier state: threadwise smt restore" } else { "" };
+        let how = if kept.is_some() { "; to restore the earlier state: threadwise restore" } else { "" };
         return output::print(&format!("{wanted} already; nothing was changed{how}.\n"));
     }
     // An earlier switch hides the effect of this one, which is computed after restoring.
@@ -145,7 +113,7 @@ fn switch(arm: &dyn Fn(&Facts) -> Arm, yes: bool) -> Result<(), AppError> {
     }
     confirm(&question(&wanted, &facts), yes)?;
     let stop = stop_flag_without_thread()?;
-    let start = Start { program: "/proc/self/exe".into(), args: vec!["smt-watchdog".into()] };
+    let start = watchdog_start();
     let mut held = match &kept {
         Some(found) => Held::take_over(&live, &found.path, &cpuset, Some(&start)),
         None => Held::begin(&live, &folder, cpuset(), Some(&start)),
@@ -155,7 +123,7 @@ fn switch(arm: &dyn Fn(&Facts) -> Arm, yes: bool) -> Result<(), AppError> {
     match held.apply(&wanted) {
         Ok(_) if !stop.load(Ordering::Relaxed) => {
             held.keep().map_err(app_error)?;
-            output::print(&format!("{wanted}. To restore everything: threadwise smt restore\n"))
+            output::print(&format!("{wanted}. To restore everything: threadwise restore\n"))
         }
         Ok(_) => give_up(held, &stop, None),
         Err(error) if kept.is_none() => give_up(held, &stop, Some(app_error(error))),
@@ -187,7 +155,7 @@ fn question(arm: &Arm, facts: &Facts) -> String {
         _ => <(CpuSet, CpuSet)>::default(),
     };
     let bound = facts.first.tasks.values().filter(|mask| mask.is_subset(&gone)).count();
-    let mut text = format!("{arm}, for all users of this machine, until threadwise smt restore");
+    let mut text = format!("{arm}, for all users of this machine, until threadwise restore");
     if !gone.is_empty() {
         text.push_str(&format!("; logical CPUs {gone} go offline"));
     }

@@ -13,8 +13,8 @@ use threadwise_smt::{Abilities, Status};
 fn holder(holder: Holder) -> String {
     match holder {
         Holder::Living(pid) => format!("by process {pid}, which restores it when it ends"),
-        Holder::Killed => "by a killed process; to restore it: threadwise smt restore".to_owned(),
-        Holder::Kept => "by threadwise smt, until threadwise smt restore".to_owned(),
+        Holder::Killed => "by a killed process; to restore it: threadwise restore".to_owned(),
+        Holder::Kept => "by threadwise smt, until threadwise restore".to_owned(),
     }
 }
 

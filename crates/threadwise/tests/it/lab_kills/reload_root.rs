@@ -348,7 +348,7 @@ fn a_link_of_a_user_leads_root_to_nothing_of_roots() {
     // What a killed run left there is not root's to put back by that way either.
     fs::create_dir(owned.join(".threadwise-reload-db")).unwrap();
     for path in ["base/file", "base/folder/db", "twice"] {
-        let said = lab.run(&["reload", "--recover", path]);
+        let said = lab.run(&["restore", path]);
         assert_eq!(said.code, Some(1), "{path}: {}", said.stdout);
         assert!(said.stdout.contains("leads by a link"), "{path}: {}", said.stdout);
     }
@@ -389,7 +389,7 @@ fn a_killed_run_of_roots_leaves_nothing_in_an_owners_folder() {
         if kill % 2 == 0 {
             wait_until("the watchdog's work", || names(&base) == ["db"]);
         } else {
-            wait_until("a recovery", || lab.run(&["reload", "--recover", "base/db"]).code == Some(0));
+            wait_until("a recovery", || lab.run(&["restore", "base/db"]).code == Some(0));
         }
         assert_eq!((names(&base), rows(&db)), (vec!["db".to_owned()], 200), "kill {kill}");
         assert_eq!(fs::metadata(&db).unwrap().uid(), ATTACKER);

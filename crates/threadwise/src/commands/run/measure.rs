@@ -15,7 +15,8 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 use threadwise_analysis::{analyse, reached};
 use threadwise_machine::Topology;
-use threadwise_runner::{Decision, Event, Looks, Outcome, Reason, Settings, Worker};
+use threadwise_process::watchdog::Start;
+use threadwise_runner::{Decision, Event, Looks, Outcome, Reason, Settings};
 use threadwise_store::Store;
 use threadwise_study::{Note, NoteCode, Run, Stopping, Study};
 
@@ -92,13 +93,9 @@ fn settings(job: &Job, args: &RunArgs) -> Settings {
     settings.queries.clone_from(&job.program.queries);
     settings.users_server = engines::find(&job.study.engine).filter(|_| job.study.is_users_server());
     settings.started_programs = engines::started_programs();
-    // The janitor process cleans up after this one; without it the next start does.
-    settings.janitor = std::env::current_exe().ok().map(|program| Worker {
-        program,
-        args: vec!["janitor".to_owned()],
-        environment: Vec::new(),
-        withheld: Vec::new(),
-    });
+    // Without a watchdog the next start cleans up after this one.
+    settings.watchdog =
+        std::env::current_exe().ok().map(|program| Start::new(program, ["watchdog", "folder"]));
     if let Some(folder) = &args.measure.data_dir {
         settings.data_root.clone_from(folder);
     }
