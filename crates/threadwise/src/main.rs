@@ -29,7 +29,7 @@ fn main() -> ExitCode {
         }
     };
     let limit = commands::bear_limit_of_file_sizes();
-    commands::restore::before(&cli.command);
+    commands::before::before(&cli.command);
     let result = match &cli.command {
         Command::Run(args) => commands::run::run(args),
         Command::Pool(args) => commands::questions::pool(args),

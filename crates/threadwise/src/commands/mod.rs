@@ -1,5 +1,6 @@
 //! One file per subcommand.
 
+pub mod before;
 pub mod card;
 pub mod check;
 pub mod compare;

@@ -1,15 +1,11 @@
-//! `threadwise restore`, and what is done before other commands: what killed processes and lasting switches have left
-//! changed, and putting it back.
+//! `threadwise restore`: what killed processes and lasting switches have left changed, and putting it back.
 //!
 //! All that threadwise changes on a machine or a server is a row of [`CHANGES`]. Each has a journal, or a marked folder,
 //! that names the process it belongs to, and a watchdog, which puts it back when that process has ended in any way
 //! (`threadwise_process::watchdog`); what is found here was left by both.
 
-use crate::cli::Command;
-use crate::commands::engine::EngineAction;
-use crate::commands::fleet::args::FleetAction;
 use crate::commands::reload;
-use crate::commands::smt::{self, SmtAction};
+use crate::commands::smt;
 use crate::engines;
 use crate::error::AppError;
 use crate::output::{self, json_string as quoted};
@@ -29,9 +25,9 @@ Examples:
   threadwise restore --data-dir /data      also the folders of killed studies there
   threadwise restore /srv/db               databases that a killed `reload` left, there and below
 
-Everything is put back when a command ends, and by a watchdog if it is killed. What is left if the watchdog
-is killed too is put back by this command, and most of it by the next one that measures anything. It also
-ends what `threadwise smt off` and `on` have switched.")]
+Everything is put back when a command ends, and by a watchdog if it is killed. What is left if the
+watchdog is killed too is put back by this command, and most of it by the next one that measures.
+It also ends what `threadwise smt off` and `on` have switched.")]
 pub struct RestoreArgs {
     /// Databases and folders of databases that a killed `reload` left, or @LIST for a text file with one path a
     /// line, instead of the machine
@@ -191,7 +187,7 @@ fn servers_left(_: &Places) -> Result<Vec<Left>, AppError> {
 
 fn folders_left(places: &Places) -> Result<Vec<Left>, AppError> {
     let stale = places.data.iter().flat_map(|root| workdir::stale(root));
-    Ok(stale.map(|path| Left { what: format!("folder {}", path.display()), by: By::Killed }).collect())
+    Ok(stale.map(|path| Left { what: path.display().to_string(), by: By::Killed }).collect())
 }
 
 fn remove_folders(places: &Places, _: bool) -> Result<Done, AppError> {
@@ -204,57 +200,14 @@ fn remove_folders(places: &Places, _: bool) -> Result<Done, AppError> {
     Ok(stale.map(remove).collect())
 }
 
-/// What a command does about what is left.
-enum Before {
-    PutBack,
-    Report,
-    /// It does or reports it itself, its output is for programs, or it is a process of a running study.
-    Nothing,
-}
-
-impl Before {
-    fn of(command: &Command) -> Self {
-        let unless = |is_so: bool| if is_so { Self::Report } else { Self::PutBack };
-        match command {
-            Command::Run(args) => unless(args.measure.plan),
-            Command::Pool(args) => unless(args.measure.plan),
-            Command::Maxdop(args) => unless(args.measure.plan),
-            Command::Bind(args) => unless(args.measure.plan),
-            Command::Ab(args) => unless(args.measure.plan),
-            Command::Reload(args) => unless(args.dry_run),
-            Command::Engine(args) => unless(!matches!(args.action, EngineAction::Add(_))),
-            Command::Fleet(args) => unless(!matches!(args.action, FleetAction::Cell(_))),
-            Command::Probe(_) => Self::PutBack,
-            Command::Smt(args) => match args.action {
-                SmtAction::Off(_) | SmtAction::On(_) => Self::PutBack,
-                SmtAction::Status(_) => Self::Nothing,
-            },
-            Command::Restore(_)
-            | Command::Completions(_)
-            | Command::Man
-            | Command::Worker(_)
-            | Command::Watchdog(_)
-            | Command::ReloadAsOwner
-            | Command::WorklistRun(_)
-            | Command::WorklistSqlite(_) => Self::Nothing,
-            _ => Self::Report,
-        }
-    }
-}
-
-/// Before a command: puts back or reports what is left, on standard error. The command continues in any case, since it
-/// may be unrelated to it.
-pub fn before(command: &Command) {
-    let before = Before::of(command);
+/// Puts back, or only reports, what is left, on standard error. What fails is reported there too: the command that it
+/// comes before may be unrelated to it.
+pub fn see_to_it(is_put_back: bool) {
     // Without a state folder nothing was ever changed.
     let Ok(state) = state::folder() else { return };
     let places = Places { state, data: Vec::new() };
     for change in CHANGES.iter().filter(|change| change.is_seen_to) {
-        let lines = match before {
-            Before::Nothing => return,
-            Before::Report => reported(change, &places),
-            Before::PutBack => put_back_first(change, &places),
-        };
+        let lines = if is_put_back { put_back_first(change, &places) } else { reported(change, &places) };
         match lines {
             Ok(lines) => lines.iter().for_each(|line| output::tell(&format!("threadwise: {line}"))),
             Err(error) => output::tell(&format!("threadwise: {error}")),

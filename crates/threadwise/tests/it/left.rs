@@ -90,7 +90,7 @@ fn a_bound_server_is_put_back_by_the_next_command_that_runs_anything() {
         assert_eq!(server.astray(), bound, "{args:?} only reads");
     }
     let status = lab.ok(&["restore", "--status"]).stdout;
-    assert!(status.starts_with("processes       ") && status.contains("folder "), "{status}");
+    assert!(status.starts_with("processes       ") && status.contains("folders         "), "{status}");
     assert_eq!(server.astray(), bound, "a status only reads");
     let said = lab.ok(&["restore"]);
     assert!(said.stdout.starts_with("restored: "), "{}", said.stdout);
