@@ -217,6 +217,10 @@ fn settings_that_lost_unlike_time_to_others_are_not_advised() {
         assert!((on_cpu.mean - 0.8 * 0.98 / 0.5).abs() < 0.01 && on_cpu.low < on_cpu.high, "{on_cpu:?}");
         assert!(!advice[0].is_decided && advice[0].paste.is_empty());
         assert!(choice.chosen.is_none() && choice.guess.is_none(), "{choice:?}");
+        let facts = Facts::new(&study, &topology, &analysis);
+        let reasons = crate::document(&facts).screen.trust.reasons;
+        let is_said = |reason: &Prose| reason.to_string().starts_with("Settings lost unequal shares");
+        assert!(reasons.iter().any(is_said), "{reasons:?}");
     }
     // All lost alike: ratios hold.
     let mut all = measured();

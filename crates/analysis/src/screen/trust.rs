@@ -111,6 +111,10 @@ fn fair(facts: &Facts<'_>, verdict: &[Finding]) -> Vec<Prose> {
             format!("{} {}", counted(all, "ratio"), if open == 1 { "is" } else { "are" })
         ));
     }
+    if facts.analysis.choices.iter().any(|choice| !choice.lost.is_empty()) {
+        reasons
+            .push("Settings lost unequal shares of their time to others, which moves their ratios.".into());
+    }
     if let Some(neighbour) = covariates.neighbour_share.filter(|share| *share >= NEIGHBOUR_FLAG_SHARE) {
         // The answer has the share of the time if it has the cost.
         reasons.push(match claimed_costs(facts).is_empty() {
