@@ -54,7 +54,7 @@ impl Series {
         }
         let mut samples: Vec<f64> = self.calls[usual].concat();
         samples.sort_by(f64::total_cmp);
-        let state = |part: &&[f64]| State { ns: quantile(part, 0.5), calls: part.len() };
+        let state = |part: &&[f64]| PairState { ns: quantile(part, 0.5), calls: part.len() };
         Some(Finished {
             figures: LatencyFigures {
                 min_ns: samples[0],
@@ -91,7 +91,7 @@ fn parts(minima: &[f64]) -> Vec<&[f64]> {
 
 /// A state in which some calls saw a pair.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct State {
+pub(super) struct PairState {
     /// Median of those calls' minima.
     pub(super) ns: f64,
     /// Number of calls.
@@ -104,7 +104,7 @@ struct Finished {
     figures: LatencyFigures,
     typical_ns: f64,
     /// Fastest first; one if all calls agree.
-    states: Vec<State>,
+    states: Vec<PairState>,
 }
 
 /// Both methods' samples of one pair.
@@ -140,7 +140,7 @@ pub(super) struct Measured {
     /// The value that classifies it.
     pub(super) typical_ns: f64,
     /// The states in which the calls of one method saw it, fastest first; empty if the calls agree.
-    pub(super) states: Vec<State>,
+    pub(super) states: Vec<PairState>,
 }
 
 impl Measured {
@@ -196,7 +196,7 @@ mod tests {
         let done = gathered.finish().unwrap();
         assert!(done.moved());
         assert_eq!((done.typical_ns, done.min_ns(), done.cas.samples), (50.0, 50.0, 30));
-        assert_eq!(done.states, [State { ns: 8.0, calls: 3 }, State { ns: 50.0, calls: 6 }]);
+        assert_eq!(done.states, [PairState { ns: 8.0, calls: 3 }, PairState { ns: 50.0, calls: 6 }]);
     }
 
     #[test]
@@ -207,7 +207,7 @@ mod tests {
             gathered.two_lines.add(&[62.0; 3]);
         }
         let done = gathered.finish().unwrap();
-        assert_eq!((done.cas.min_ns, done.states[0]), (61.0, State { ns: 8.0, calls: 1 }));
+        assert_eq!((done.cas.min_ns, done.states[0]), (61.0, PairState { ns: 8.0, calls: 1 }));
         assert_eq!(done.states.len(), 2);
     }
 

@@ -200,7 +200,7 @@ impl Sets {
             }
         }
         let measured = sets.into_iter().zip(wide.iter().zip(&chain)).map(|(members, (wide, chain))| {
-            let widths = (0..members.len()).map(|seat| widths(wide, chain, seat)).collect();
+            let widths = (0..members.len()).map(|position| widths(wide, chain, position)).collect();
             Measured { members, widths }
         });
         Ok(measured.collect())
@@ -333,13 +333,13 @@ fn bit(row: &[u64], at: usize) -> bool {
     row[at / 64] & (1 << (at % 64)) != 0
 }
 
-/// Width in each window of one seat; the latency-limited window that follows gives the clock. A disturbed
+/// Width in each window of one logical CPU; the latency-limited window that follows gives the clock. A disturbed
 /// one makes one window of a set too wide or too narrow, and no verdict depends on one.
-fn widths(wide: &[Vec<Timing>], chain: &[Vec<Timing>], seat: usize) -> Vec<Option<f64>> {
+fn widths(wide: &[Vec<Timing>], chain: &[Vec<Timing>], position: usize) -> Vec<Option<f64>> {
     let width = |(wide, chain): (&Vec<Timing>, &Vec<Timing>)| {
-        let whole = wide[seat].on_cpu_share >= WHOLE;
-        let step_ns = step(&wide[seat]).filter(|_| whole)?;
-        Some(WIDE_ADDS_PER_STEP * step(&chain[seat])? / step_ns)
+        let whole = wide[position].on_cpu_share >= WHOLE;
+        let step_ns = step(&wide[position]).filter(|_| whole)?;
+        Some(WIDE_ADDS_PER_STEP * step(&chain[position])? / step_ns)
     };
     wide.iter().zip(chain).map(width).collect()
 }
