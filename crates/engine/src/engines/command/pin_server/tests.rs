@@ -71,7 +71,7 @@ impl Bench {
     /// Past the refusal of what the test program itself has started.
     fn unchecked(&self, cpus: &CpuSet) -> Pinned {
         let (pid, path) = (self.child.id(), self.folder.path().join("masks"));
-        let state = Mutex::new(State::of(find::by_pid(pid).unwrap()));
+        let state = Mutex::new(BoundServer::of(find::by_pid(pid).unwrap()));
         let journal = Journal::open(&path).unwrap();
         Pinned { name: ServerName::Pid(pid), cpus: cpus.clone(), journal, path, state }
     }
