@@ -32,7 +32,7 @@ use crate::error::ENGINE;
 use crate::home::{self, DATABASE, Home};
 use crate::isql::Isql;
 use crate::options::{self, CACHE_PAGES, DATABASE_OPTION, Own};
-use crate::place::Place;
+use crate::place::PlacedHome;
 use crate::programs::Programs;
 use script::Texts;
 use session::TransactionSession;
@@ -147,7 +147,7 @@ pub(crate) fn start(request: &StartRequest) -> Result<Box<dyn Running>, EngineEr
     let pages = file_bytes.div_ceil(u64::from(header.page_size_bytes));
     let notes = notes(spec.transaction.is_read_only(), (cache_pages, pages));
     let Spec { transaction, texts, .. } = spec;
-    let host = Place {
+    let host = PlacedHome {
         home: home.clone(),
         sessions: request.sessions.clone(),
         service: request.service.clone(),

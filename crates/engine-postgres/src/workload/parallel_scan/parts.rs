@@ -27,7 +27,7 @@ pub(super) struct Scan(pub(super) Vec<Process>);
 
 /// A process as a look found it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Seen {
+pub(super) struct ProcessLook {
     pub(super) pid: u32,
     pub(super) cpu: u32,
     /// Running, or waiting for a CPU.
@@ -41,7 +41,7 @@ pub(super) struct Seen {
 pub(super) struct Look {
     /// CLOCK_MONOTONIC, nanoseconds.
     pub(super) at_ns: u64,
-    pub(super) seen: Vec<Seen>,
+    pub(super) seen: Vec<ProcessLook>,
 }
 
 /// Adds up the scans of a slice. `siblings` gives the logical CPUs of a logical CPU's core.
@@ -115,7 +115,7 @@ impl Ran {
             }
             runnable += 1;
             let core = siblings(here.cpu);
-            let is_beside = |other: &Seen| {
+            let is_beside = |other: &ProcessLook| {
                 other.cpu != here.cpu
                     && other.is_runnable
                     && core.contains(other.cpu)
@@ -152,7 +152,7 @@ mod tests {
     /// Looks every 10 ms at these processes on these logical CPUs.
     fn looks(seen: &[(u32, u32)], count: u64) -> Vec<Look> {
         let seen = |waited_ns| {
-            let one = |&(pid, cpu)| Seen { pid, cpu, is_runnable: true, waited_ns: Some(waited_ns) };
+            let one = |&(pid, cpu)| ProcessLook { pid, cpu, is_runnable: true, waited_ns: Some(waited_ns) };
             seen.iter().map(one).collect()
         };
         (0..count).map(|at| Look { at_ns: (5 + 10 * at) * MS, seen: seen(0) }).collect()
