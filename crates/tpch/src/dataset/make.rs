@@ -160,7 +160,7 @@ fn put_in_place(root: &Path, name: &str, making: &Path) -> Result<(), DatasetErr
 }
 
 /// One making, with the input of all its steps.
-struct Work<'a, 'b> {
+struct DatasetBuild<'a, 'b> {
     make: &'a Make<'a>,
     /// Where the files go.
     folder: &'a Path,
@@ -180,7 +180,7 @@ fn make_in(
         Cluster::OrderKey => {
             room::check_step(make.cache_root, make.key)?;
             fs::create_dir(folder).map_err(DatasetError::file("make", folder))?;
-            let mut maker = Work { make, folder, log: log.clone(), stop, progress: &mut *progress };
+            let mut maker = DatasetBuild { make, folder, log: log.clone(), stop, progress: &mut *progress };
             maker.generate()?;
             (maker.generator_version()?, Vec::new())
         }
@@ -188,12 +188,12 @@ fn make_in(
             let plain = plain(make, &mut *progress, stop)?;
             room::check_step(make.cache_root, make.key)?;
             fs::create_dir(folder).map_err(DatasetError::file("make", folder))?;
-            let mut maker = Work { make, folder, log: log.clone(), stop, progress: &mut *progress };
+            let mut maker = DatasetBuild { make, folder, log: log.clone(), stop, progress: &mut *progress };
             maker.sort(&plain)?;
             (plain.generator, plain.tables)
         }
     };
-    let mut maker = Work { make, folder, log, stop, progress };
+    let mut maker = DatasetBuild { make, folder, log, stop, progress };
     remove_others(folder)?;
     let counts = maker.count()?;
     let tables = maker.sum(&counts, &known)?;
@@ -211,7 +211,7 @@ fn plain(
     self::make(&plain, &mut |share, what| progress(share / 2.0, what), stop)
 }
 
-impl Work<'_, '_> {
+impl DatasetBuild<'_, '_> {
     fn run(
         &mut self,
         program: &Path,
