@@ -29,7 +29,7 @@ use crate::output;
 pub use args::{
     CommandArgs, MeasureArgs, RateArgs, SliceArgs, TransactionArgs, VcpuArgs, metric, server as server_name,
 };
-pub use boots::{here as boot_here, root as boot_root};
+pub use boots::{root as boot_root, this_boot};
 use prepare::Job;
 use std::path::Path;
 use std::time::Instant;
