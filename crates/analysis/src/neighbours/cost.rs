@@ -23,7 +23,7 @@ const SHIFTS: u32 = 199;
 
 /// What was found. Means of ratios are logarithms of what is left of a session's rate.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Found {
+pub struct NeighbourCost {
     /// Left beside a neighbour all the time.
     pub left: Option<MeanEstimate>,
     /// The same as if exposures were shares: less cost than there is, where states change within slices.
@@ -54,7 +54,7 @@ const CLAIMED_BELOW: f64 = 0.95;
 /// And where shifts of exposures give as large a slope no more often than this.
 const MOST_P_SHIFT: f64 = 0.05;
 
-impl Found {
+impl NeighbourCost {
     /// Whether a cost is claimed of which this much of a rate is left at the upper end: the session's own core must cost more
     /// than others', at level 1 − `alpha`, and exposures that are shifted must not cost as much.
     pub fn is_claimed(&self, high: f64, alpha: f64) -> bool {
@@ -112,7 +112,7 @@ impl Sums {
 }
 
 /// The cost of a neighbour; `None` where too few blocks tell anything.
-pub fn cost(observations: &Observations, seed: u64) -> Option<Found> {
+pub fn cost(observations: &Observations, seed: u64) -> Option<NeighbourCost> {
     let cells = by_cell(&observations.rows);
     let mut blocks: BTreeMap<u32, Sums> = BTreeMap::new();
     for (&(block, _), rows) in &cells {
@@ -133,7 +133,7 @@ pub fn cost(observations: &Observations, seed: u64) -> Option<Found> {
         .filter(|gamma| gamma.interval(0.05).0 > LEAST_GAMMA);
     let corrected = |value: fn(&Sums) -> f64| gamma.and_then(|_| jackknife(&all, |sums| Some(value(sums))));
     let left = corrected(|sums| sums.left(sums.gamma()).ln());
-    Some(Found {
+    Some(NeighbourCost {
         left_at_worst: left.and_then(|left| at_worst(left.mean.exp(), &observations.repeated)),
         left,
         seen: jackknife(&all, |sums| Some(sums.left(1.0).ln()))?,

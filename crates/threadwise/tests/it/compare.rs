@@ -262,7 +262,10 @@ fn what_was_measured_before_and_cannot_be_compared_ends_with_5() {
          measured before, and is not compared: not in all studies (--undecided pass accepts it)"
     );
     let cases = compared(&c, &b, &["--format", "junit"]).stdout;
-    assert!(cases.contains(r#"<failure type="not compared" message="not compared: not in all studies"/>"#), "{cases}");
+    assert!(
+        cases.contains(r#"<failure type="not compared" message="not compared: not in all studies"/>"#),
+        "{cases}"
+    );
     assert!(cases.contains("failures=\"1\"") && cases.contains("skipped=\"0\""), "{cases}");
     // What is new is no regression.
     for (before, after, more) in [(&c, &b, &["--undecided", "pass"][..]), (&a, &c, &[])] {
