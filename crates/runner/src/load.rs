@@ -92,7 +92,7 @@ pub fn await_connections(
     let need = connections(study).of_block();
     let look = || {
         let limits = engine.limits(&study.engine_options).map_err(|error| error.to_string())?;
-        need.expect_room(&limits)
+        need.expect_free(&limits)
     };
     for _ in 1..CONNECTION_LOOKS {
         if look().is_ok() {

@@ -98,17 +98,17 @@ fn ask(case: &Case<'_>) -> Option<QuestionAnswer> {
         of_two(OVER_TWO, &|found| Some(found.over_two), &Ratio::exp),
         of_two(OVER_ONE, &|found| found.over_one, &Ratio::exp),
         of_two(ON_ONE_CORE, &|found| Some(found.prevalence), &share),
-        of_groups(LEFT, &|group| group.found.left, &checked),
+        of_groups(LEFT, &|group| group.found.remaining, &checked),
         of_groups(SEEN, &|group| Some(group.found.seen), &checked),
         agreed.collect(),
-        of_groups(LEFT_BY_CPU, &|group| group.by_cpu.as_ref()?.left, &by_cpu),
+        of_groups(LEFT_BY_CPU, &|group| group.by_cpu.as_ref()?.remaining, &by_cpu),
         of_groups(WHOLE, &|group| group.found.whole, &exp),
         of_groups(ELSEWHERE, &|group| group.found.elsewhere, &shares),
         of_groups(PREVALENCE, &|group| Some(group.found.prevalence), &shares),
         of_groups(GAMMA, &|group| group.found.gamma, &shares),
     ]
     .concat();
-    let worst = groups.iter().filter_map(|group| group.found.left_at_worst).reduce(f64::max);
+    let worst = groups.iter().filter_map(|group| group.found.remaining_at_worst).reduce(f64::max);
     let numbers = worst.map(|left| (AT_WORST, left)).into_iter().collect();
     Some(QuestionAnswer { estimates, numbers, ..QuestionAnswer::default() })
 }

@@ -315,19 +315,19 @@ fn figures(row: &ShortQueries) -> Prose {
     if both.is_empty() { both } else { prose!(" ({})", both) }
 }
 
-/// `not decided: DOP 4 and 8, which takes about 40 blocks (12 here)`.
+/// `not decided: DOP 4 and 8, which takes about 40 blocks (12 blocks_here)`.
 fn undecided(limit: &DopLimit, first: Option<&ShortQueries>) -> Prose {
     let dops: Vec<String> = limit.undecided_dops.iter().map(u32::to_string).collect();
     let ratio = first.and_then(|row| row.p99.as_ref());
     let value = ratio.map_or_else(Prose::default, |ratio| prose!(" ({})", ratio));
     let what = prose!("not decided: DOP {}{}", list(&dops), value);
-    let here = ratio.map_or(0, |ratio| ratio.blocks);
+    let blocks_here = ratio.map_or(0, |ratio| ratio.blocks);
     match limit.blocks_needed {
         // It has as many and its ratio is not 1: a narrower interval is needed, but how narrow is unknown.
-        Some(blocks) if blocks > here => {
-            prose!("{}, which needs about {} blocks ({} here)", what, blocks, here)
+        Some(blocks) if blocks > blocks_here => {
+            prose!("{}, which needs about {} blocks ({} here)", what, blocks, blocks_here)
         }
-        Some(_) => prose!("{}, which needs more than {} blocks, or a wider margin", what, here),
+        Some(_) => prose!("{}, which needs more than {} blocks, or a wider margin", what, blocks_here),
         None => prose!(
             "{}, for which p99 scatters too much: use a longer slice (scale, rounds) or a wider margin",
             what

@@ -81,10 +81,10 @@ impl Spec {
     fn cache_pages(&self, header: Header, file_bytes: u64, sessions: u32) -> u64 {
         let page_bytes = u64::from(header.page_size_bytes);
         let wanted = file_bytes.div_ceil(page_bytes) * 21 / 20 + 1024;
-        let room = server_memory_bytes(Path::new("/")) / 4 / u64::from(sessions.max(1)) / page_bytes;
+        let affordable = server_memory_bytes(Path::new("/")) / 4 / u64::from(sessions.max(1)) / page_bytes;
         self.engine_options
             .cache_pages
-            .unwrap_or_else(|| wanted.min(room).clamp(CACHE_PAGES.0, CACHE_PAGES.1))
+            .unwrap_or_else(|| wanted.min(affordable).clamp(CACHE_PAGES.0, CACHE_PAGES.1))
     }
 }
 

@@ -43,10 +43,10 @@ impl Series {
         }
         self.calls.sort_by(|a, b| a[0].total_cmp(&b[0]));
         let minima: Vec<f64> = self.calls.iter().map(|call| call[0]).collect();
-        let parts = parts(&minima);
+        let by_state = by_state(&minima);
         let middle = (minima.len() - 1) / 2;
         let (mut first, mut usual) = (0, 0..minima.len());
-        for part in &parts {
+        for part in &by_state {
             if (first..first + part.len()).contains(&middle) {
                 usual = first..first + part.len();
             }
@@ -63,14 +63,14 @@ impl Series {
                 samples: samples.len() as u32,
             },
             typical_ns: quantile(&minima, 0.5),
-            states: parts.iter().map(state).collect(),
+            states: by_state.iter().map(state).collect(),
         })
     }
 }
 
 /// Ascending minima of calls by state: split where two are [`MOVED_RATIO`] apart, without a split that would leave
 /// too few slower ones.
-fn parts(minima: &[f64]) -> Vec<&[f64]> {
+fn by_state(minima: &[f64]) -> Vec<&[f64]> {
     if minima.len() < LEAST_CALLS {
         return vec![minima];
     }
@@ -80,13 +80,13 @@ fn parts(minima: &[f64]) -> Vec<&[f64]> {
         minima[*at] >= MOVED_RATIO * minima[at - 1] && (*at <= middle || slower >= SLOWER_SHARE)
     };
     let cuts = (1..minima.len()).filter(is_cut);
-    let mut parts = Vec::new();
+    let mut by_state = Vec::new();
     let mut first = 0;
     for cut in cuts.chain([minima.len()]) {
-        parts.push(&minima[first..cut]);
+        by_state.push(&minima[first..cut]);
         first = cut;
     }
-    parts
+    by_state
 }
 
 /// A state in which some calls saw a pair.

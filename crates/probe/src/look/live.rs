@@ -102,7 +102,7 @@ impl Lookers {
             seen: cpus.iter().map(|_| Mutex::default()).collect(),
             caller: std::thread::current(),
         });
-        for (at, cpu) in here_last(cpus, current_cpu()) {
+        for (at, cpu) in own_last(cpus, current_cpu()) {
             let of_pair =
                 |(pair, &(a, b)): (usize, &(u32, u32))| (cpu == a || cpu == b).then_some((pair, cpu == a));
             let pair = pairs.iter().enumerate().find_map(of_pair);
@@ -155,14 +155,14 @@ fn cpu_look(cpu: u32, seen: &LookTimes) -> CpuLook {
     CpuLook { cpu, chain_ns: seen.chain_ns.map(thousandths), adds_per_step }
 }
 
-/// The logical CPUs with their places, the caller's own last: its thread runs at once, before the caller,
+/// The logical CPUs with their positions, the caller's own last: its thread runs at once, before the caller,
 /// and would wait for those that the caller has not woken yet.
-fn here_last(cpus: &[u32], here: Option<u32>) -> impl Iterator<Item = (usize, u32)> + '_ {
-    let roles = move |is_here: bool| {
+fn own_last(cpus: &[u32], own: Option<u32>) -> impl Iterator<Item = (usize, u32)> + '_ {
+    let positions = move |is_own: bool| {
         let all = cpus.iter().copied().enumerate();
-        all.filter(move |(_, cpu)| (Some(*cpu) == here) == is_here)
+        all.filter(move |(_, cpu)| (Some(*cpu) == own) == is_own)
     };
-    roles(false).chain(roles(true))
+    positions(false).chain(positions(true))
 }
 
 fn side(cpu: u32, test: Option<(u32, u32)>) -> Option<Side> {
@@ -213,11 +213,11 @@ mod tests {
 
     #[test]
     fn the_callers_own_logical_cpu_is_woken_last() {
-        let order = |here| here_last(&[2, 5, 7], here).collect::<Vec<(usize, u32)>>();
+        let order = |own| own_last(&[2, 5, 7], own).collect::<Vec<(usize, u32)>>();
         assert_eq!(order(Some(2)), [(1, 5), (2, 7), (0, 2)]);
         assert_eq!(order(Some(7)), [(0, 2), (1, 5), (2, 7)]);
-        for here in [None, Some(3)] {
-            assert_eq!(order(here), [(0, 2), (1, 5), (2, 7)]);
+        for own in [None, Some(3)] {
+            assert_eq!(order(own), [(0, 2), (1, 5), (2, 7)]);
         }
     }
 }

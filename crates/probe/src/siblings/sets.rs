@@ -91,7 +91,7 @@ impl Sets {
         let (mut parts, mut idle) = (2, 0);
         while idle < 2 {
             active.retain(|&one| active_with(one, &self.cleared, self.cpus.len()));
-            let before = self.left();
+            let before = self.pairs_left();
             if before == 0 || meter.spent_s - start_s >= plan.sets_s {
                 return Ok(());
             }
@@ -100,7 +100,7 @@ impl Sets {
             if full < TOO_FEW_FULL && more_parts {
                 parts *= 2;
             } else {
-                idle = if self.left() == before { idle + 1 } else { 0 };
+                idle = if self.pairs_left() == before { idle + 1 } else { 0 };
             }
         }
         Ok(())
@@ -277,7 +277,7 @@ impl Sets {
     }
 
     /// Pairs that are not cleared, each counted twice.
-    fn left(&self) -> usize {
+    fn pairs_left(&self) -> usize {
         (0..self.cpus.len()).map(|one| self.open_with(one)).sum()
     }
 

@@ -12,7 +12,7 @@
 
 use super::manifest::{self, Manifest};
 use super::program::{self, Call};
-use super::room::{self, LINEITEM_SHARE};
+use super::space::{self, LINEITEM_SHARE};
 use super::{Cluster, Dataset, DatasetError, Key, TABLES, Table, checksum, expected_bytes, file, find, rows};
 use crate::options::scale_fault;
 use crate::sealed;
@@ -178,7 +178,7 @@ fn make_in(
     let log = make.cache_root.join(format!("{LOG}{}", make.key.folder_name()));
     let (generator, known) = match make.key.cluster {
         Cluster::OrderKey => {
-            room::check_step(make.cache_root, make.key)?;
+            space::check_step(make.cache_root, make.key)?;
             fs::create_dir(folder).map_err(DatasetError::file("make", folder))?;
             let mut maker = DatasetBuild { make, folder, log: log.clone(), stop, progress: &mut *progress };
             maker.generate()?;
@@ -186,7 +186,7 @@ fn make_in(
         }
         Cluster::ShipDate => {
             let plain = plain(make, &mut *progress, stop)?;
-            room::check_step(make.cache_root, make.key)?;
+            space::check_step(make.cache_root, make.key)?;
             fs::create_dir(folder).map_err(DatasetError::file("make", folder))?;
             let mut maker = DatasetBuild { make, folder, log: log.clone(), stop, progress: &mut *progress };
             maker.sort(&plain)?;
@@ -324,7 +324,7 @@ fn run(
 ) -> Result<(), DatasetError> {
     let (key, folder) = (make.key, make.cache_root);
     program::run(call, stop, tick).map_err(|error| match error {
-        DatasetError::Program { program, why } if room::is_full(&why, folder) => {
+        DatasetError::Program { program, why } if space::is_full(&why, folder) => {
             DatasetError::Full { key, folder: folder.to_owned(), program, why }
         }
         other => other,

@@ -11,7 +11,7 @@ use threadwise_machine::{CpuSet, Topology};
 use threadwise_process::proc;
 use threadwise_study::parallel::Parts;
 
-use super::parts::{Look, ProcessLook, Scan, add_up};
+use super::processes::{Look, ProcessLook, Scan, add_up};
 use crate::error::failed;
 
 /// Least time between two looks.

@@ -4,7 +4,7 @@ use super::boots;
 use super::bound::{self, Decided};
 use super::external::{self, Before, Due};
 use super::program::{self, Program};
-use super::{command, factors, options, rate, room, server, transaction, vcpus, worklist};
+use super::{command, factors, options, rate, server, space, transaction, vcpus, worklist};
 use crate::cli::RunArgs;
 use crate::commands;
 use crate::engines;
@@ -523,10 +523,10 @@ fn engine(study: &Study) -> Result<(Program, Versions), AppError> {
 /// connections that others need.
 fn remarks(args: &RunArgs, study: &Study, program: &Program) -> Result<Vec<String>, AppError> {
     let data_root = args.measure.data_dir.clone().unwrap_or_else(std::env::temp_dir);
-    let room = room::check(study, program, &data_root)?;
-    let connections = room::check_connections(study)?;
+    let space = space::check(study, program, &data_root)?;
+    let connections = space::check_connections(study)?;
     let quota = study.quota.map(|quota| quota_remark(study, &quota));
-    Ok(room.into_iter().chain(connections).chain(unchecked_settings(study, program)).chain(quota).collect())
+    Ok(space.into_iter().chain(connections).chain(unchecked_settings(study, program)).chain(quota).collect())
 }
 
 /// The effect of a quota on the plan.

@@ -56,10 +56,10 @@ pub fn find(name: &ServerName) -> Result<Server, EngineError> {
 ///
 /// # Errors
 /// The option `pin_server`, and which CPUs it may use.
-pub fn expect_room(server: &Server, cpus: &CpuSet) -> Result<(), EngineError> {
+pub fn expect_allowed(server: &Server, cpus: &CpuSet) -> Result<(), EngineError> {
     let members = server.members(&BTreeSet::new());
-    let room = |member: &Member| Some((member.process.0, find::allowed_cpus(member.process.0)?));
-    match members.iter().filter_map(room).find(|(_, allowed)| !cpus.is_subset(allowed)) {
+    let allowed = |member: &Member| Some((member.process.0, find::allowed_cpus(member.process.0)?));
+    match members.iter().filter_map(allowed).find(|(_, allowed)| !cpus.is_subset(allowed)) {
         None => Ok(()),
         Some((pid, allowed)) => Err(refuse(
             PIN_SERVER,
@@ -150,7 +150,7 @@ impl Pinned {
             self.write_orphans(&mut state)?;
             *state = BoundServer::of(find(&self.name)?);
         }
-        expect_room(&state.server, &self.cpus)?;
+        expect_allowed(&state.server, &self.cpus)?;
         for _ in 0..LOOKS {
             let (threads, _) = look(&mut state);
             let is_first = state.bound.is_empty();

@@ -108,15 +108,15 @@ impl Ran {
         let is_at_work = |one: &Process, at_ns: u64| (one.start_ns..=one.end_ns).contains(&at_ns);
         let (mut seen, mut runnable, mut shared) = (Vec::new(), 0_u64, 0_u64);
         for look in looks.iter().filter(|look| is_at_work(process, look.at_ns)) {
-            let Some(here) = look.seen.iter().find(|seen| seen.pid == process.pid) else { continue };
-            seen.push(*here);
-            if !here.is_runnable {
+            let Some(found) = look.seen.iter().find(|seen| seen.pid == process.pid) else { continue };
+            seen.push(*found);
+            if !found.is_runnable {
                 continue;
             }
             runnable += 1;
-            let core = siblings(here.cpu);
+            let core = siblings(found.cpu);
             let is_beside = |other: &ProcessLook| {
-                other.cpu != here.cpu
+                other.cpu != found.cpu
                     && other.is_runnable
                     && core.contains(other.cpu)
                     && all.iter().any(|one| one.pid == other.pid && is_at_work(one, look.at_ns))
