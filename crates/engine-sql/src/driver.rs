@@ -142,7 +142,7 @@ pub trait Connection: Send {
         parameters: &[Declared],
     ) -> Result<Self::Statement, EngineError> {
         let _ = (statement, parameters);
-        Err(EngineError::Said("statements of the user are not executed here".to_owned()))
+        Err(EngineError::Message("statements of the user are not executed here".to_owned()))
     }
 
     /// Executes a statement of the user with the values of its script's parameters, and reads all rows of its answers,

@@ -102,7 +102,7 @@ impl Lookers {
             seen: cpus.iter().map(|_| Mutex::default()).collect(),
             caller: std::thread::current(),
         });
-        for (at, cpu) in own_last(cpus, current_cpu()) {
+        for (at, cpu) in caller_last(cpus, current_cpu()) {
             let of_pair =
                 |(pair, &(a, b)): (usize, &(u32, u32))| (cpu == a || cpu == b).then_some((pair, cpu == a));
             let pair = pairs.iter().enumerate().find_map(of_pair);
@@ -157,10 +157,10 @@ fn cpu_look(cpu: u32, seen: &LookTimes) -> CpuLook {
 
 /// The logical CPUs with their positions, the caller's own last: its thread runs at once, before the caller,
 /// and would wait for those that the caller has not woken yet.
-fn own_last(cpus: &[u32], own: Option<u32>) -> impl Iterator<Item = (usize, u32)> + '_ {
-    let positions = move |is_own: bool| {
+fn caller_last(cpus: &[u32], caller_cpu: Option<u32>) -> impl Iterator<Item = (usize, u32)> + '_ {
+    let positions = move |is_caller: bool| {
         let all = cpus.iter().copied().enumerate();
-        all.filter(move |(_, cpu)| (Some(*cpu) == own) == is_own)
+        all.filter(move |(_, cpu)| (Some(*cpu) == caller_cpu) == is_caller)
     };
     positions(false).chain(positions(true))
 }
@@ -213,11 +213,11 @@ mod tests {
 
     #[test]
     fn the_callers_own_logical_cpu_is_woken_last() {
-        let order = |own| own_last(&[2, 5, 7], own).collect::<Vec<(usize, u32)>>();
+        let order = |caller_cpu| caller_last(&[2, 5, 7], caller_cpu).collect::<Vec<(usize, u32)>>();
         assert_eq!(order(Some(2)), [(1, 5), (2, 7), (0, 2)]);
         assert_eq!(order(Some(7)), [(0, 2), (1, 5), (2, 7)]);
-        for own in [None, Some(3)] {
-            assert_eq!(order(own), [(0, 2), (1, 5), (2, 7)]);
+        for caller_cpu in [None, Some(3)] {
+            assert_eq!(order(caller_cpu), [(0, 2), (1, 5), (2, 7)]);
         }
     }
 }
