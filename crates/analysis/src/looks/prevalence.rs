@@ -116,7 +116,7 @@ pub struct TreatmentLooks {
     pub slices: u32,
     /// Looks that are counted for the shares.
     pub looks: u32,
-    /// Every state, in the order of [`LookState::ALL`].
+    /// Every state, in display order.
     pub states: Vec<StateShare>,
     /// Slices with a look before and one after them; if the looks during them count, slices with two or more known ones
     /// of these.
