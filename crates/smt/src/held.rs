@@ -13,7 +13,7 @@ use crate::refuse;
 use crate::roots;
 use crate::setting::CPUS;
 use crate::settle::{Settled, settle};
-use crate::state::{Recorded, State, kept_line};
+use crate::state::{MachineState, Recorded, kept_line};
 use crate::watchdog::{Start, Watchdog};
 use std::path::{Path, PathBuf};
 use threadwise_machine::CpuSet;
@@ -63,7 +63,7 @@ impl<'k> Held<'k> {
                 return Err(error.into());
             }
         };
-        journal.append(&facts.first.lines_beyond(&State::default()))?;
+        journal.append(&facts.first.lines_beyond(&MachineState::default()))?;
         let path = journal.path().to_owned();
         match watchdog.map(|start| Watchdog::start(start, &path)).transpose() {
             Ok(watchdog) => Ok(Self::new(kernel, &path, facts, watchdog)),
@@ -160,7 +160,7 @@ impl<'k> Held<'k> {
 
     /// Records what has begun since, while everything is restored.
     fn record(&mut self) -> Result<(), SmtError> {
-        let now = State::read(self.kernel.roots())?;
+        let now = MachineState::read(self.kernel.roots())?;
         let lines = now.lines_beyond(&self.facts.first);
         if !lines.is_empty() {
             let gone = || {

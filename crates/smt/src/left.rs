@@ -7,7 +7,7 @@ use crate::arm;
 use crate::error::SmtError;
 use crate::kernel::Kernel;
 use crate::settle::{Settled, settle};
-use crate::state::{Recorded, State};
+use crate::state::{MachineState, Recorded};
 use std::path::{Path, PathBuf};
 use threadwise_process::journal::{Here, JournalError, Locked};
 
@@ -25,22 +25,22 @@ pub enum Holder {
     Kept,
 }
 
-/// A journal of this boot and namespace.
+/// A journal of changes of SMT and clocks, of this boot and namespace.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Found {
+pub struct SmtJournal {
     /// The file.
     pub path: PathBuf,
     /// Its owner.
     pub holder: Holder,
     /// The state before the first change.
-    pub first: State,
+    pub first: MachineState,
 }
 
 /// The journals here. Changes nothing.
 ///
 /// # Errors
 /// The folder or a journal in it cannot be read, or could have been written by others.
-pub fn found(folder: &Path) -> Result<Vec<Found>, JournalError> {
+pub fn found(folder: &Path) -> Result<Vec<SmtJournal>, JournalError> {
     let here = Here::now();
     let mut found = Vec::new();
     for written in Locked::written(folder, KIND)?.into_iter().filter(|written| written.here == here) {
@@ -52,7 +52,7 @@ pub fn found(folder: &Path) -> Result<Vec<Found>, JournalError> {
             (Some(pid), false) => Holder::Living(pid),
             (None, false) => Holder::Killed,
         };
-        found.push(Found { path: written.path, holder, first: recorded.first });
+        found.push(SmtJournal { path: written.path, holder, first: recorded.first });
     }
     Ok(found)
 }

@@ -23,9 +23,9 @@ const KEPT: &str = "kept";
 /// First word of a line that undoes that.
 const TAKEN: &str = "taken";
 
-/// Settings and affinities.
+/// Settings and affinities of the machine at one moment.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct State {
+pub struct MachineState {
     /// Files and their values.
     pub settings: BTreeMap<Setting, String>,
     /// Threads that can be bound, and their logical CPUs.
@@ -35,14 +35,14 @@ pub struct State {
 /// Contents of a journal.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Recorded {
-    pub(crate) first: State,
+    pub(crate) first: MachineState,
     /// Whether the change lasts until it is restored by request.
     pub(crate) is_kept: bool,
     /// Lines that cannot be used.
     pub(crate) failed: Vec<String>,
 }
 
-impl State {
+impl MachineState {
     /// The present state of the machine.
     ///
     /// # Errors

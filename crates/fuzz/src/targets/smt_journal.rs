@@ -15,7 +15,7 @@ use std::path::PathBuf;
 use tempfile::TempDir;
 use threadwise_machine::CpuSet;
 use threadwise_process::journal::Here;
-use threadwise_smt::left::{self, Found, Holder};
+use threadwise_smt::left::{self, Holder, SmtJournal};
 use threadwise_smt::{Arm, Held, Kernel, Roots, Setting, Smt, Status};
 
 /// The subjects of journals: four logical CPUs on two cores, a process of two threads, groups, an interrupt, and two
@@ -139,7 +139,7 @@ fn line(random: &mut Random) -> String {
 }
 
 /// Every written value was in a journal, and its file may be written.
-fn only_what_was_said(folder: &Folder, found: &Found) -> Result<(), String> {
+fn only_what_was_said(folder: &Folder, found: &SmtJournal) -> Result<(), String> {
     for (setting, value) in folder.written.borrow().iter() {
         let said = found.first.settings.get(setting);
         let is_said = match setting {
@@ -160,7 +160,7 @@ fn is_part(value: &str, whole: &str) -> bool {
 
 impl Folder {
     /// As the next command does.
-    fn judge_put_back(&self, found: &Found, input: &[u8]) -> Result<(), String> {
+    fn judge_put_back(&self, found: &SmtJournal, input: &[u8]) -> Result<(), String> {
         let settled = match left::put_back(self, &found.path) {
             Ok(settled) => settled,
             Err(error) => return Err(format!("the journal of an ended process is refused: {error}")),
@@ -182,7 +182,7 @@ impl Folder {
     }
 
     /// As `smt off` does with the leftovers of `smt on`.
-    fn judge_take_over(&self, found: &Found) -> Result<(), String> {
+    fn judge_take_over(&self, found: &SmtJournal) -> Result<(), String> {
         let is_one_line = |error: threadwise_smt::SmtError| {
             let text = error.to_string();
             hold(!text.is_empty(), || "an empty error".to_owned())
@@ -269,7 +269,7 @@ mod tests {
     #[test]
     fn what_a_journal_does_not_say_is_found() {
         let target = Folder::new().unwrap_or_else(|why| panic!("{why}"));
-        let found = Found {
+        let found = SmtJournal {
             path: PathBuf::new(),
             holder: Holder::Killed,
             first: threadwise_smt::State {
