@@ -10,7 +10,7 @@ use threadwise_engine_sql::{
     Blocks, Connection, Dialect, Driver, Keys, Names, Objects, Opened, Rows, Spec, SqlWorkload, fill,
     insert_template,
 };
-use threadwise_process::room::server_memory_bytes;
+use threadwise_process::space::server_memory_bytes;
 
 use crate::Server;
 use crate::connection::MariadbConnection;

@@ -36,7 +36,7 @@ use threadwise_engine::{
     StatementSource,
 };
 use threadwise_engine_sql::{self as sql, Connection, Driver, SqlWorkload, Started, Treatment};
-use threadwise_process::room::server_memory_bytes;
+use threadwise_process::space::server_memory_bytes;
 use threadwise_study::engine::Properties;
 use threadwise_study::{Note, Options, Workload};
 

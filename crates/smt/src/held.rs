@@ -17,7 +17,7 @@ use crate::state::{MachineState, Recorded, kept_line};
 use crate::watchdog::{Start, Watchdog};
 use std::path::{Path, PathBuf};
 use threadwise_machine::CpuSet;
-use threadwise_process::journal::{Here, Locked, Other};
+use threadwise_process::journal::{BootNamespace, Locked, Other};
 
 /// The machine. Dropping this restores everything; [`Held::restore`] returns what could not be.
 pub struct Held<'k> {
@@ -42,7 +42,7 @@ impl<'k> Held<'k> {
         cpuset: Option<CpuSet>,
         watchdog: Option<&Start>,
     ) -> Result<Self, SmtError> {
-        if !Here::now().is_known() {
+        if !BootNamespace::now().is_known() {
             let why =
                 "/proc/sys/kernel/random/boot_id cannot be read, without which nothing could be restored";
             return Err(SmtError::Refused(why.to_owned()));

@@ -14,7 +14,7 @@ use std::fs;
 use std::io;
 use std::path::Path;
 use threadwise_machine::CpuSet;
-use threadwise_process::journal::{Entry, Here, Locked, Thread};
+use threadwise_process::journal::{BootNamespace, Entry, Locked, Thread};
 
 /// Deepest control group that is read.
 const MAX_DEPTH: u32 = 32;
@@ -60,7 +60,7 @@ impl MachineState {
 
     /// Lines of a journal that `known` lacks.
     pub(crate) fn lines_beyond(&self, known: &Self) -> String {
-        let (here, mut lines) = (Here::now(), String::new());
+        let (here, mut lines) = (BootNamespace::now(), String::new());
         let place = here.to_string();
         for (setting, value) in self.settings.iter().filter(|(key, _)| !known.settings.contains_key(key)) {
             lines.push_str(&setting.line(&place, value));
@@ -91,7 +91,7 @@ impl MachineState {
 impl Recorded {
     /// Reads complete lines. The first value of a setting or thread counts; lines of another boot are ignored.
     pub(crate) fn parse(lines: &str) -> Self {
-        let (here, mut recorded) = (Here::now(), Self::default());
+        let (here, mut recorded) = (BootNamespace::now(), Self::default());
         for (index, line) in lines.lines().enumerate() {
             match recorded.add(line, &here) {
                 Ok(()) => {}
@@ -101,7 +101,7 @@ impl Recorded {
         recorded
     }
 
-    fn add(&mut self, line: &str, here: &Here) -> Result<(), String> {
+    fn add(&mut self, line: &str, here: &BootNamespace) -> Result<(), String> {
         if Locked::is_owner(line) {
             return Ok(());
         }
@@ -128,10 +128,10 @@ impl Recorded {
 
 /// A line that makes the change last, or no longer last.
 pub(crate) fn kept_line(is_kept: bool) -> String {
-    format!("{} {}\n", if is_kept { KEPT } else { TAKEN }, Here::now())
+    format!("{} {}\n", if is_kept { KEPT } else { TAKEN }, BootNamespace::now())
 }
 
-fn is_here(place: &str, here: &Here) -> Result<bool, String> {
+fn is_here(place: &str, here: &BootNamespace) -> Result<bool, String> {
     match place.split_once(' ') {
         Some((boot, _)) if boot != here.boot => Ok(false),
         Some((_, namespace)) if namespace == here.pid_namespace => Ok(true),

@@ -23,7 +23,7 @@ use threadwise_engine::workloads::transaction::{
 };
 use threadwise_engine::{EngineError, LoadRequest, Loaded, Running, Session, SessionRequest, StartRequest};
 use threadwise_engine_sql::{Sessions, Started, Threads, some_sessions};
-use threadwise_process::room::server_memory_bytes;
+use threadwise_process::space::server_memory_bytes;
 use threadwise_reload::firebird::header::Header;
 use threadwise_study::Workload;
 

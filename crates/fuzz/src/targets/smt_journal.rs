@@ -14,7 +14,7 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 use tempfile::TempDir;
 use threadwise_machine::CpuSet;
-use threadwise_process::journal::Here;
+use threadwise_process::journal::BootNamespace;
 use threadwise_smt::left::{self, Holder, SmtJournal};
 use threadwise_smt::{Arm, Held, Kernel, Roots, Setting, Smt, Status};
 
@@ -31,7 +31,7 @@ const OUTSIDE: [&str; 2] = ["passwd", "elsewhere/cpuset.cpus"];
 /// The machine in a folder: a written value is a file's value.
 struct Folder {
     space: TempDir,
-    here: Here,
+    here: BootNamespace,
     roots: Roots,
     state: PathBuf,
     /// Its files.
@@ -43,7 +43,7 @@ struct Folder {
 
 impl Folder {
     fn new() -> Result<Self, String> {
-        let (space, here) = (space()?, Here::now());
+        let (space, here) = (space()?, BootNamespace::now());
         hold(here.is_known(), || "this boot has no id".to_owned())?;
         let changes = changes(MACHINE.as_bytes());
         changes.iter().try_for_each(|change| apply(space.path(), change))?;

@@ -89,7 +89,7 @@ pub(super) fn check_step(root: &Path, key: Key) -> Result<(), DatasetError> {
 }
 
 fn free_bytes(folder: &Path) -> Result<u64, DatasetError> {
-    threadwise_process::room::free_bytes(folder).map_err(DatasetError::file("get the free space of", folder))
+    threadwise_process::space::free_bytes(folder).map_err(DatasetError::file("get the free space of", folder))
 }
 
 /// The folder itself, or the nearest existing one above it.

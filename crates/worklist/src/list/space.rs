@@ -15,7 +15,7 @@ pub(super) fn expect_space(folder: &Path, sizes: &[u64], at_once: u32) -> Result
     sizes.sort_unstable_by(|a, b| b.cmp(a));
     let largest: u64 = sizes.iter().take(at_once as usize).sum();
     let needed = sizes.iter().sum::<u64>().saturating_add(largest.saturating_mul(2));
-    let free = threadwise_process::room::free_bytes(folder)
+    let free = threadwise_process::space::free_bytes(folder)
         .map_err(|error| failed(format!("look at the disk of {}", folder.display()), error))?;
     match needed <= free {
         true => Ok(()),
