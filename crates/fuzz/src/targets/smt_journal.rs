@@ -272,7 +272,7 @@ mod tests {
         let found = SmtJournal {
             path: PathBuf::new(),
             holder: Holder::Killed,
-            first: threadwise_smt::State {
+            first: threadwise_smt::MachineState {
                 settings: [(Setting::Boost, "0".to_owned())].into(),
                 ..Default::default()
             },
