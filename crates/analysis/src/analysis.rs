@@ -4,7 +4,7 @@ use crate::answers::Answers;
 use crate::choices::Choice;
 use crate::commands::Commands;
 use crate::cpus::Cpus;
-use crate::diagnostics::Found;
+use crate::diagnostics::QuestionAnswer;
 use crate::estimate::{LATENCY_MEAN, THROUGHPUT};
 use crate::load::Load;
 use crate::looks::Looks;
@@ -50,7 +50,7 @@ pub struct Analysis {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub worklist: Option<Worklist>,
     /// Answers to the questions that every study is asked besides its own.
-    pub diagnostics: Vec<Found>,
+    pub diagnostics: Vec<QuestionAnswer>,
     /// Answers that are more than contrasts, each with a type of its own.
     #[serde(flatten)]
     pub answers: Answers,
@@ -74,7 +74,7 @@ impl Analysis {
     }
 
     /// The answer to a diagnostic; `None` if it does not apply to the study.
-    pub fn found(&self, question: &str) -> Option<&Found> {
+    pub fn found(&self, question: &str) -> Option<&QuestionAnswer> {
         self.diagnostics.iter().find(|found| found.question == question)
     }
 

@@ -1,7 +1,7 @@
 //! Everything that a report is made from, with queries that its parts share. Pure.
 
 use crate::asked::Asked;
-use crate::diagnostics::Found;
+use crate::diagnostics::QuestionAnswer;
 use crate::groups::{group_words, grouped};
 use crate::hardware::Hardware;
 use crate::{Analysis, Estimate, NoiseFloor, Ratio, TreatmentSummary};
@@ -65,7 +65,11 @@ impl<'a> Facts<'a> {
     }
 
     /// What is said of the answer to a question; `None` if it does not apply to the study.
-    pub(crate) fn of_question<T>(&self, name: &str, say: fn(&Self, &Found) -> Option<T>) -> Option<T> {
+    pub(crate) fn of_question<T>(
+        &self,
+        name: &str,
+        say: fn(&Self, &QuestionAnswer) -> Option<T>,
+    ) -> Option<T> {
         say(self, self.analysis.found(name)?)
     }
 

@@ -1,7 +1,7 @@
 //! A question that a report answers beside the one of its kind of workload: one file, and a row of
 //! `questions::QUESTIONS`.
 
-use crate::diagnostics::Found;
+use crate::diagnostics::QuestionAnswer;
 use crate::estimate::{Observed, Rule};
 use crate::looks::states::LookedAt;
 use crate::setting::Setting;
@@ -14,7 +14,7 @@ pub(crate) struct Question {
     /// Its name, and that of its estimates in JSON.
     pub name: &'static str,
     /// Its answer from the observations; `None` if it does not apply to the study.
-    pub ask: fn(&Case<'_>) -> Option<Found>,
+    pub ask: fn(&Case<'_>) -> Option<QuestionAnswer>,
     /// Its lines in the verdict.
     pub findings: fn(&Facts<'_>) -> Vec<Finding>,
     /// Its paragraph in the method section, whatever the result.

@@ -1,7 +1,7 @@
 //! The table of questions, in the order of a report's sections. Findings stand in the order of their kinds
 //! (`threadwise_document::FindingKind::part`), those of one part in the order of this table.
 
-use crate::diagnostics::{Found, clock, first_block, halves, neighbours, order, settling};
+use crate::diagnostics::{QuestionAnswer, clock, first_block, halves, neighbours, order, settling};
 use crate::findings::{looks, machine, trust, versions};
 use crate::kinds::{self, indexes};
 use crate::looks::words::windows;
@@ -139,8 +139,8 @@ fn how(facts: &Facts<'_>) -> Vec<Section> {
 }
 
 /// Answers to the questions that apply to a study.
-pub(crate) fn ask(case: &Case<'_>) -> Vec<Found> {
-    let answer = |one: &Question| Some(Found { question: one.name, ..(one.ask)(case)? });
+pub(crate) fn ask(case: &Case<'_>) -> Vec<QuestionAnswer> {
+    let answer = |one: &Question| Some(QuestionAnswer { question: one.name, ..(one.ask)(case)? });
     QUESTIONS.iter().filter_map(answer).collect()
 }
 

@@ -11,7 +11,7 @@
 
 use crate::asked::Prices;
 use crate::cost;
-use crate::diagnostics::Found;
+use crate::diagnostics::QuestionAnswer;
 use crate::estimate::{ObservedBlock, THROUGHPUT, Work, block_difference, judge_means};
 use crate::kind::Kind;
 use crate::kinds::rate;
@@ -65,7 +65,7 @@ const IF_CORES: [f64; 2] = [0.64, 0.06];
 /// Below and above these probabilities a guess is said.
 const LIKELY: f64 = 0.9;
 
-fn ask(case: &Case<'_>) -> Option<Found> {
+fn ask(case: &Case<'_>) -> Option<QuestionAnswer> {
     let study = case.study();
     let vcpus = study.vcpus()?;
     let points = points(study);
@@ -100,7 +100,7 @@ fn ask(case: &Case<'_>) -> Option<Found> {
             Some(Estimate::of(VCPUS.name, what, name(*top), name(*below), ratio?))
         })
         .collect();
-    let mut found = Found { estimates, ..Found::default() };
+    let mut found = QuestionAnswer { estimates, ..QuestionAnswer::default() };
     let mean = means.first().copied().flatten().filter(|_| half.is_some());
     if let Some(mean) = mean.filter(|mean| mean.standard_error.is_finite()) {
         found.numbers.insert(THREADS, probability_of_threads(&mean));
@@ -178,7 +178,7 @@ fn findings(facts: &Facts<'_>) -> Vec<Finding> {
 /// Most steps in a sentence.
 const MOST_STEPS: usize = 5;
 
-fn halves_line(facts: &Facts<'_>, found: &Found, half: &Estimate) -> Finding {
+fn halves_line(facts: &Facts<'_>, found: &QuestionAnswer, half: &Estimate) -> Finding {
     let vcpus = facts.study.vcpus().unwrap_or(0);
     let ratio = half.ratio.decisive();
     let (half_count, all) = (vcpus / 2, vcpus);
@@ -266,7 +266,7 @@ fn ratio_cell(ratio: &Ratio) -> Cell {
 
 /// Whether it is cheaper to take half of the vCPUs away (a constrained size, or one thread a core), where licences count
 /// vCPUs.
-fn halves_cost(facts: &Facts<'_>, found: &Found, prices: &Prices) -> Option<Prose> {
+fn halves_cost(facts: &Facts<'_>, found: &QuestionAnswer, prices: &Prices) -> Option<Prose> {
     let half = found.of(HALVES)?;
     let vcpus = facts.study.vcpus()?;
     let break_even = prices.per_h(vcpus, 1) / prices.per_h(vcpus / 2, 1);

@@ -326,7 +326,7 @@ impl<'a> Runs<'a> {
         const SCHEDULES: [(&str, Schedule); 3] = [
             ("queue, largest first", queue_largest_first),
             ("queue, as given", queue),
-            ("fixed parts, as given", parts),
+            ("fixed parts, as given", contiguous_parts),
         ];
         if jobs < 2 {
             return Vec::new();
@@ -406,7 +406,7 @@ pub fn queue_largest_first(durations: &[f64], jobs: u32) -> f64 {
 }
 
 /// Contiguous parts of equal numbers of items, one per job; if the division leaves a rest, the first have one more.
-pub fn parts(durations: &[f64], jobs: u32) -> f64 {
+pub fn contiguous_parts(durations: &[f64], jobs: u32) -> f64 {
     let jobs = jobs.max(1) as usize;
     let (each, longer) = (durations.len() / jobs, durations.len() % jobs);
     let start = |part: usize| part * each + part.min(longer);

@@ -199,7 +199,7 @@ pub enum FindingKind {
 
 /// The part of a verdict in which a finding stands, in reading order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Part {
+pub enum VerdictPart {
     /// Problems of the whole study.
     Validity,
     /// What to set.
@@ -226,7 +226,7 @@ pub enum Part {
 
 impl FindingKind {
     /// The part in which it stands, unless it is the answer to the study's question.
-    pub fn part(self) -> Part {
+    pub fn part(self) -> VerdictPart {
         match self {
             Self::Nothing
             | Self::Validity
@@ -234,13 +234,13 @@ impl FindingKind {
             | Self::Emulated
             | Self::NotPlaced
             | Self::DeclaredWrongly
-            | Self::AAAlarm => Part::Validity,
-            Self::Advice => Part::Advice,
-            Self::Quota => Part::Frame,
-            Self::NotMeasurable => Part::NotMeasurable,
-            Self::Machine => Part::Machine,
-            Self::Looks => Part::Where,
-            Self::DataSize => Part::Data,
+            | Self::AAAlarm => VerdictPart::Validity,
+            Self::Advice => VerdictPart::Advice,
+            Self::Quota => VerdictPart::Frame,
+            Self::NotMeasurable => VerdictPart::NotMeasurable,
+            Self::Machine => VerdictPart::Machine,
+            Self::Looks => VerdictPart::Where,
+            Self::DataSize => VerdictPart::Data,
             Self::Trust
             | Self::LostCpu
             | Self::Drift
@@ -250,9 +250,9 @@ impl FindingKind {
             | Self::Settling
             | Self::Neighbours
             | Self::LongWindows
-            | Self::Stalls => Part::Limits,
-            Self::Scope => Part::Scope,
-            _ => Part::Answer,
+            | Self::Stalls => VerdictPart::Limits,
+            Self::Scope => VerdictPart::Scope,
+            _ => VerdictPart::Answer,
         }
     }
 
@@ -261,7 +261,7 @@ impl FindingKind {
         match self {
             Self::Outlier | Self::PlanChange | Self::Why => false,
             Self::Neighbours | Self::Stalls => true,
-            _ => matches!(self.part(), Part::Frame | Part::Answer),
+            _ => matches!(self.part(), VerdictPart::Frame | VerdictPart::Answer),
         }
     }
 }
@@ -271,7 +271,7 @@ pub fn in_order(mut findings: Vec<Finding>, lead: Option<FindingKind>) -> Vec<Fi
     let is_lead = |finding: &Finding| Some(finding.kind) == lead;
     let first = findings.iter().position(is_lead).map(|at| findings.remove(at));
     findings.sort_by_key(|finding| finding.kind.part());
-    let at = findings.partition_point(|finding| finding.kind.part() < Part::Lead);
+    let at = findings.partition_point(|finding| finding.kind.part() < VerdictPart::Lead);
     findings.splice(at..at, first);
     findings
 }

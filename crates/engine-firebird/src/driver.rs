@@ -10,8 +10,8 @@ use threadwise_engine::servers::Thread;
 use threadwise_engine::workloads::insert::{Durability, Insert};
 use threadwise_engine::workloads::logical_io::{range_sum, shuffled_keys};
 use threadwise_engine_sql::{
-    Blocks, Connection, Dialect, Driver, Keys, Names, Observer, Opened, Parameter, Rows, Spec, Usage, Value,
-    Work, fill, insert_template, numbers,
+    Blocks, Connection, Dialect, Driver, Keys, Names, Observer, Opened, Parameter, Rows, Spec, SqlWorkload,
+    Usage, Value, fill, insert_template, numbers,
 };
 use threadwise_machine::CpuSet;
 use threadwise_process::masks;
@@ -165,13 +165,13 @@ impl Driver for Database {
         Ok(isql)
     }
 
-    fn open(&self, _: &Work, _: u32) -> Result<Opened<Isql>, EngineError> {
+    fn open(&self, _: &SqlWorkload, _: u32) -> Result<Opened<Isql>, EngineError> {
         let connection = self.start()?;
         let pid = connection.pid();
         Ok(Opened { connection, id: i64::from(pid), backend: Ok((pid, pid)), is_near: true, at_end: None })
     }
 
-    fn observe(&self, _: &mut Isql, _: &Work) -> Result<(Nothing, Vec<String>), EngineError> {
+    fn observe(&self, _: &mut Isql, _: &SqlWorkload) -> Result<(Nothing, Vec<String>), EngineError> {
         Ok((Nothing, vec![EACH_A_PROGRAM.to_owned()]))
     }
 
@@ -264,7 +264,7 @@ impl Driver for Database {
     fn standing(
         &self,
         _: &mut Isql,
-        workload: &Work,
+        workload: &SqlWorkload,
         _: &Names<'_>,
         _: u32,
     ) -> Result<Vec<String>, EngineError> {
@@ -282,7 +282,7 @@ impl Driver for Database {
     }
 
     /// Refuses a database with another durability of commits.
-    fn check(&self, control: &mut Isql, workload: &Work) -> Result<(), EngineError> {
+    fn check(&self, control: &mut Isql, workload: &SqlWorkload) -> Result<(), EngineError> {
         if !matches!(workload.spec, Spec::Insert(_)) {
             return Ok(());
         }
@@ -299,7 +299,7 @@ impl Driver for Database {
 }
 
 /// Whether commits wait for the disk.
-pub(crate) fn forced_writes(workload: &Work) -> bool {
+pub(crate) fn forced_writes(workload: &SqlWorkload) -> bool {
     workload.durability() == Some(Durability::Full)
 }
 

@@ -23,7 +23,7 @@ mod transaction;
 mod work;
 
 use threadwise_engine::{Address, Engine, EngineError, KnownBy, LoadRequest, Loaded, Running, StartRequest};
-use threadwise_engine_sql::{self as sql, Driver, Started, Treatment, Work};
+use threadwise_engine_sql::{self as sql, Driver, SqlWorkload, Started, Treatment};
 use threadwise_machine::CpuSet;
 use threadwise_study::engine::Properties;
 use threadwise_study::{Options, Workload};
@@ -33,7 +33,7 @@ use driver::{Database, forced_writes};
 use home::{DATABASE, Home};
 use isql::Isql;
 use options::Own;
-use place::Place;
+use place::PlacedHome;
 use programs::Programs;
 
 /// The engine.
@@ -125,7 +125,7 @@ impl Engine for Firebird {
         home.0.copy_of(&template, workload.changes_data(), None, make)?;
         home.set_forced_writes(&programs, forced_writes(&workload))?;
         let (sessions, service) = (request.sessions.clone(), request.service.clone());
-        let host = Place {
+        let host = PlacedHome {
             home: home.clone(),
             sessions,
             service: service.clone(),
@@ -136,6 +136,6 @@ impl Engine for Firebird {
     }
 }
 
-fn cache_pages(options: &Own, workload: &Work, sessions: u32) -> u64 {
+fn cache_pages(options: &Own, workload: &SqlWorkload, sessions: u32) -> u64 {
     options.cache_pages.unwrap_or_else(|| work::cache_pages(workload, sessions))
 }

@@ -9,7 +9,7 @@ use crate::home::Home;
 
 /// A home, and where its programs are.
 #[derive(Debug)]
-pub(crate) struct Place {
+pub(crate) struct PlacedHome {
     pub home: Home,
     /// Logical CPUs of each session, which its program inherits, and of the control program.
     pub sessions: Vec<CpuSet>,
@@ -18,7 +18,7 @@ pub(crate) struct Place {
     pub discard: bool,
 }
 
-impl<C> Host<C> for Place {
+impl<C> Host<C> for PlacedHome {
     /// Main threads first.
     fn standing(&self, _: &mut C, threads: Result<Threads, String>) -> Result<Standing, EngineError> {
         let Ok(threads) = threads else { return Ok(Standing::default()) };

@@ -4,7 +4,7 @@ use threadwise_engine::workloads::insert::{Insert, Table};
 use threadwise_engine::workloads::logical_io::LogicalIo;
 use threadwise_engine::workloads::options::{Loop, refuse};
 use threadwise_engine::{EngineError, LoadRequest};
-use threadwise_engine_sql::{Spec, Work};
+use threadwise_engine_sql::{Spec, SqlWorkload};
 use threadwise_study::Workload;
 
 use crate::dialect::{DIALECT, PAGE_BYTES, ROW_BYTES};
@@ -19,8 +19,8 @@ const UNKNOWN_BYTES: u64 = 256 << 20;
 ///
 /// # Errors
 /// The first option that is impossible.
-pub(crate) fn parse(load: &LoadRequest) -> Result<Work, EngineError> {
-    let workload = Work::parse(DIALECT.engine, load, WORKLOADS, &[])?;
+pub(crate) fn parse(load: &LoadRequest) -> Result<SqlWorkload, EngineError> {
+    let workload = SqlWorkload::parse(DIALECT.engine, load, WORKLOADS, &[])?;
     match &workload.spec {
         Spec::LogicalIo(spec) => check_reads(spec)?,
         Spec::Insert(spec) => check_inserts(spec)?,
@@ -62,7 +62,7 @@ fn check_inserts(spec: &Insert) -> Result<(), EngineError> {
 }
 
 /// Pages that each session's cache needs, about.
-pub(crate) fn cache_pages(workload: &Work, sessions: u32) -> u64 {
+pub(crate) fn cache_pages(workload: &SqlWorkload, sessions: u32) -> u64 {
     1024 + match &workload.spec {
         // Its own table, the pages of the index, and system pages.
         Spec::LogicalIo(spec) => spec.blocks * 21 / 20,

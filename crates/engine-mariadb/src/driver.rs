@@ -7,10 +7,10 @@ use threadwise_engine::EngineError;
 use threadwise_engine::servers::Thread;
 use threadwise_engine::workloads::insert::{Insert, Table};
 use threadwise_engine_sql::{
-    Blocks, Connection, Dialect, Driver, Keys, Names, Objects, Opened, Rows, Spec, Work, fill,
+    Blocks, Connection, Dialect, Driver, Keys, Names, Objects, Opened, Rows, Spec, SqlWorkload, fill,
     insert_template,
 };
-use threadwise_process::room::server_memory_bytes;
+use threadwise_process::space::server_memory_bytes;
 
 use crate::Server;
 use crate::connection::MariadbConnection;
@@ -73,7 +73,7 @@ impl Driver for Database {
         Ok(MariadbConnection { conn: self.server.connect()?, server: self.server.clone() })
     }
 
-    fn open(&self, workload: &Work, _: u32) -> Result<Opened<MariadbConnection>, EngineError> {
+    fn open(&self, workload: &SqlWorkload, _: u32) -> Result<Opened<MariadbConnection>, EngineError> {
         let mut conn = match &workload.spec {
             Spec::Transaction(spec) => transaction::connect(&self.server, spec)?,
             Spec::LogicalIo(_) | Spec::Insert(_) => {
@@ -100,7 +100,7 @@ impl Driver for Database {
     fn observe(
         &self,
         control: &mut MariadbConnection,
-        workload: &Work,
+        workload: &SqlWorkload,
     ) -> Result<(MariadbObserver, Vec<String>), EngineError> {
         MariadbObserver::start(control, self.waits, workload)
     }
@@ -210,7 +210,7 @@ impl Driver for Database {
     fn standing(
         &self,
         control: &mut MariadbConnection,
-        workload: &Work,
+        workload: &SqlWorkload,
         names: &Names<'_>,
         sessions: u32,
     ) -> Result<Vec<String>, EngineError> {
@@ -229,7 +229,7 @@ impl Driver for Database {
         Ok(vec![note.to_owned()])
     }
 
-    fn check(&self, control: &mut MariadbConnection, workload: &Work) -> Result<(), EngineError> {
+    fn check(&self, control: &mut MariadbConnection, workload: &SqlWorkload) -> Result<(), EngineError> {
         match self.is_theirs {
             true => check_durability(control, workload),
             false => Ok(()),
@@ -244,7 +244,7 @@ fn rows_loop_sql(product: &Product, rows: &Rows<'_>) -> String {
 }
 
 /// Bytes of the data of all sessions, with indexes and expected inserts, about.
-pub(crate) fn data_bytes(workload: &Work, sessions: u32) -> u64 {
+pub(crate) fn data_bytes(workload: &SqlWorkload, sessions: u32) -> u64 {
     /// Bytes reserved for the inserts of a run of fixed time.
     const UNKNOWN_BYTES: u64 = 512 << 20;
     match &workload.spec {

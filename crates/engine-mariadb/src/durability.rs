@@ -2,7 +2,7 @@
 
 use threadwise_engine::workloads::insert::Durability;
 use threadwise_engine::{DELAYED_DURABILITY, DURABLE_COMMITS, EngineError, Point};
-use threadwise_engine_sql::{Work, numbers};
+use threadwise_engine_sql::{SqlWorkload, numbers};
 
 use crate::connection::MariadbConnection;
 
@@ -10,7 +10,7 @@ use crate::connection::MariadbConnection;
 ///
 /// `relaxed` is 0: a commit neither writes nor flushes the log, which happens within a second, as with PostgreSQL's
 /// synchronous_commit=off. With 2 each commit would still make a system call.
-pub(crate) fn flush_at_commit(workload: &Work) -> Option<u8> {
+pub(crate) fn flush_at_commit(workload: &SqlWorkload) -> Option<u8> {
     workload.durability().map(|durability| match durability {
         Durability::Full => 1,
         Durability::Relaxed => 0,
@@ -21,7 +21,10 @@ pub(crate) fn flush_at_commit(workload: &Work) -> Option<u8> {
 ///
 /// # Errors
 /// Both, and what to do; or an error of the server.
-pub(crate) fn check_durability(control: &mut MariadbConnection, workload: &Work) -> Result<(), EngineError> {
+pub(crate) fn check_durability(
+    control: &mut MariadbConnection,
+    workload: &SqlWorkload,
+) -> Result<(), EngineError> {
     let Some(wanted) = flush_at_commit(workload) else { return Ok(()) };
     let found = durability(control)?;
     if found.is(wanted) {
@@ -40,20 +43,20 @@ const FLUSH: &str = "innodb_flush_log_at_trx_commit";
 
 /// When commits of a server wait for its logs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Found {
+pub(crate) struct CommitDurability {
     /// The value of [`FLUSH`].
     flush: i64,
     /// Whether each commit flushes the binary log, which is MySQL's default.
     syncs_binlog: bool,
 }
 
-impl std::fmt::Display for Found {
+impl std::fmt::Display for CommitDurability {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{FLUSH}={}{}", self.flush, if self.syncs_binlog { ", sync_binlog=1" } else { "" })
     }
 }
 
-impl Found {
+impl CommitDurability {
     /// Whether a server with these settings has the durability that a study needs. 2 writes the log and flushes it later:
     /// relaxed, if not the cheapest form.
     fn is(self, wanted: u8) -> bool {
@@ -68,14 +71,14 @@ impl Found {
 ///
 /// # Errors
 /// An error of the server.
-pub(crate) fn durability(control: &mut MariadbConnection) -> Result<Found, EngineError> {
+pub(crate) fn durability(control: &mut MariadbConnection) -> Result<CommitDurability, EngineError> {
     let sql = format!("SELECT @@GLOBAL.{FLUSH}, @@GLOBAL.log_bin <> 0 AND @@GLOBAL.sync_binlog = 1");
     let [flush, syncs] = numbers(control, "read the durability of commits", &sql)?;
-    Ok(Found { flush: flush.unwrap_or(0), syncs_binlog: syncs == Some(1) })
+    Ok(CommitDurability { flush: flush.unwrap_or(0), syncs_binlog: syncs == Some(1) })
 }
 
 /// Each durability as a point: a server has one of them.
-pub(crate) fn durability_points(found: Found) -> Vec<Point> {
+pub(crate) fn durability_points(found: CommitDurability) -> Vec<Point> {
     let point = |name: &str, wanted: u8, word: &str| match found.is(wanted) {
         true => Point::works(name, found.to_string()),
         false => {
@@ -93,7 +96,7 @@ mod tests {
 
     #[test]
     fn a_server_has_one_durability_and_lacks_the_other() {
-        let found = |flush, syncs_binlog| Found { flush, syncs_binlog };
+        let found = |flush, syncs_binlog| CommitDurability { flush, syncs_binlog };
         for (found, full, relaxed) in [
             (found(1, false), true, false),
             (found(0, false), false, true),

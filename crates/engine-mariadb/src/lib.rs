@@ -35,8 +35,8 @@ use threadwise_engine::{
     Address, Engine, EngineError, Keeper, KnownBy, LoadRequest, Loaded, Point, Running, StartRequest,
     StatementSource,
 };
-use threadwise_engine_sql::{self as sql, Connection, Driver, Started, Treatment, Work};
-use threadwise_process::room::server_memory_bytes;
+use threadwise_engine_sql::{self as sql, Connection, Driver, SqlWorkload, Started, Treatment};
+use threadwise_process::space::server_memory_bytes;
 use threadwise_study::engine::Properties;
 use threadwise_study::{Note, Options, Workload};
 
@@ -173,7 +173,11 @@ fn template_home(load: &LoadRequest) -> Home {
 }
 
 /// Makes the data directory that runs are copied from, or finds it.
-fn load_template(request: &LoadRequest, managed: &Managed, workload: &Work) -> Result<Loaded, EngineError> {
+fn load_template(
+    request: &LoadRequest,
+    managed: &Managed,
+    workload: &SqlWorkload,
+) -> Result<Loaded, EngineError> {
     let setup = Setup::find(managed, data_bytes(workload, request.sessions), request.sessions, 0)?;
     let install = |home: &Home| setup.install(home);
     servers::load_template(&setup, &template_home(request), install, |server| {
@@ -222,7 +226,7 @@ fn start_for_study(
 fn start_copy(
     request: &StartRequest,
     managed: &Managed,
-    workload: Work,
+    workload: SqlWorkload,
 ) -> Result<Box<dyn Running>, EngineError> {
     let load = &request.load;
     let flush = flush_at_commit(&workload).unwrap_or(1);

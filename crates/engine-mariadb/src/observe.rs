@@ -13,7 +13,7 @@ use mysql::Row;
 use mysql::prelude::Queryable;
 use threadwise_engine::EngineError;
 use threadwise_engine::workloads::options::Loop;
-use threadwise_engine_sql::{Observer, Work, increments};
+use threadwise_engine_sql::{Observer, SqlWorkload, increments};
 use threadwise_study::Counters;
 
 use crate::connection::MariadbConnection;
@@ -86,7 +86,7 @@ impl MariadbObserver {
     pub(crate) fn start(
         control: &mut MariadbConnection,
         wanted: Waits,
-        workload: &Work,
+        workload: &SqlWorkload,
     ) -> Result<(Self, Vec<String>), EngineError> {
         let (source, note) = source(control, wanted);
         let before = counters(control)?;

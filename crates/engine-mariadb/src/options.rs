@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use threadwise_engine::workloads::options::{only, path, refuse, text, word};
 use threadwise_engine::{EngineError, LoadRequest};
-use threadwise_engine_sql::{Spec, Work};
+use threadwise_engine_sql::{Spec, SqlWorkload};
 use threadwise_study::{OptionValue, Options, Workload};
 
 use crate::product::Product;
@@ -160,8 +160,8 @@ fn setting((name, value): (&String, &OptionValue)) -> Result<(String, String), E
 ///
 /// # Errors
 /// The first option that is impossible.
-pub(crate) fn workload(product: &Product, request: &LoadRequest) -> Result<Work, EngineError> {
-    let workload = Work::parse(product.engine(), request, WORKLOADS, &[])?;
+pub(crate) fn workload(product: &Product, request: &LoadRequest) -> Result<SqlWorkload, EngineError> {
+    let workload = SqlWorkload::parse(product.engine(), request, WORKLOADS, &[])?;
     if let Spec::Insert(spec) = &workload.spec {
         spec.no_single_batch(product.engine())?;
     }

@@ -174,7 +174,7 @@ impl Placing {
         let service = service_threads(control, known)?;
         let pid = known.pid;
         let threads: Vec<Thread> = service.iter().map(|tid| (pid, *tid)).collect();
-        let bound = self.rights.bind_living(&threads, &self.service);
+        let bound = self.rights.bind_running(&threads, &self.service);
         bound.map_err(|cause| control.product().failed("place the server's threads", cause))?;
         Ok(service)
     }

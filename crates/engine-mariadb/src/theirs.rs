@@ -6,7 +6,7 @@ use threadwise_engine::servers;
 use threadwise_engine::{
     EngineError, Keeper, LoadRequest, Loaded, Point, Running, StartRequest, StatementSource,
 };
-use threadwise_engine_sql::{self as sql, Connection, Driver, KeptSchema, Started, Treatment, Work};
+use threadwise_engine_sql::{self as sql, Connection, Driver, KeptSchema, SqlWorkload, Started, Treatment};
 use threadwise_study::{Note, Workload};
 
 use crate::connect::{Server, target};
@@ -139,10 +139,10 @@ pub(crate) fn check(
 ///
 /// # Errors
 /// The first option that is impossible.
-pub(crate) fn work(product: &Product, request: &LoadRequest) -> Result<Work, EngineError> {
+pub(crate) fn work(product: &Product, request: &LoadRequest) -> Result<SqlWorkload, EngineError> {
     match request.workload {
         Workload::Transaction | Workload::Burn => {
-            Ok(Work::transaction(transaction::parse(product, request)?))
+            Ok(SqlWorkload::transaction(transaction::parse(product, request)?))
         }
         _ => workload(product, request),
     }

@@ -10,8 +10,8 @@ use threadwise_engine::workloads::logical_io::{range_sum, row_sum, shuffled_keys
 use threadwise_engine::workloads::options::{Loop, refuse};
 use threadwise_engine::workloads::transaction::STATEMENT_LIMIT_SECONDS;
 use threadwise_engine_sql::{
-    Blocks, Connection, Dialect, Driver, Keys, Names, Opened, Parameter, Rows, Spec, Template, Work, fill,
-    insert_template, numbers,
+    Blocks, Connection, Dialect, Driver, Keys, Names, Opened, Parameter, Rows, Spec, SqlWorkload, Template,
+    fill, insert_template, numbers,
 };
 
 use crate::connection::{OracleConnection, Purpose, Server};
@@ -134,7 +134,7 @@ impl Driver for Database {
         Ok(connection)
     }
 
-    fn open(&self, workload: &Work, session: u32) -> Result<Opened<OracleConnection>, EngineError> {
+    fn open(&self, workload: &SqlWorkload, session: u32) -> Result<Opened<OracleConnection>, EngineError> {
         let name = format!("session-{session}");
         match &workload.spec {
             // As the user's own clients have it.
@@ -149,7 +149,7 @@ impl Driver for Database {
     fn observe(
         &self,
         control: &mut OracleConnection,
-        workload: &Work,
+        workload: &SqlWorkload,
     ) -> Result<(OracleObserver, Vec<String>), EngineError> {
         self.observer(control, workload.place == Loop::Client)
     }
@@ -275,7 +275,7 @@ impl Driver for Database {
     fn standing(
         &self,
         _: &mut OracleConnection,
-        workload: &Work,
+        workload: &SqlWorkload,
         _: &Names<'_>,
         _: u32,
     ) -> Result<Vec<String>, EngineError> {
@@ -292,7 +292,7 @@ impl Driver for Database {
 
     /// Pauses of a loop inside the server: DBMS_SESSION.SLEEP, which every account has from 18c on, otherwise
     /// DBMS_LOCK.SLEEP, which needs a GRANT to the account itself.
-    fn check(&self, control: &mut OracleConnection, workload: &Work) -> Result<(), EngineError> {
+    fn check(&self, control: &mut OracleConnection, workload: &SqlWorkload) -> Result<(), EngineError> {
         let pauses = matches!(&workload.spec, Spec::LogicalIo(spec) if spec.think_time_us > 0);
         if !pauses || workload.place == Loop::Client || may_sleep(control)? {
             return Ok(());

@@ -37,7 +37,7 @@ use threadwise_engine::{
     Address, Engine, EngineError, Keeper, KnownBy, LoadRequest, Loaded, Point, Running, StartRequest,
 };
 use threadwise_engine_sql::tpch::Queries;
-use threadwise_engine_sql::{self as sql, Driver, KeptSchema, Spec, Started, Treatment, Work};
+use threadwise_engine_sql::{self as sql, Driver, KeptSchema, Spec, SqlWorkload, Started, Treatment};
 use threadwise_study::engine::{Properties, URL};
 use threadwise_study::{Options, Workload};
 
@@ -184,15 +184,15 @@ fn connect(engine_options: &Options) -> Result<OracleConnection, EngineError> {
 }
 
 /// Reads and checks a request's options of the workload.
-fn parse(request: &LoadRequest) -> Result<Work, EngineError> {
+fn parse(request: &LoadRequest) -> Result<SqlWorkload, EngineError> {
     if request.sessions > MAX_SESSIONS {
         let why = format!("{} is more than {MAX_SESSIONS}", request.sessions);
         return Err(refuse("sessions", why));
     }
     if request.workload.makes_nothing() {
-        return transaction::parse(request).map(Work::transaction);
+        return transaction::parse(request).map(SqlWorkload::transaction);
     }
-    let workload = Work::parse(ENGINE, request, WORKLOADS, &[])?;
+    let workload = SqlWorkload::parse(ENGINE, request, WORKLOADS, &[])?;
     match &workload.spec {
         Spec::LogicalIo(spec) if workload.place == Loop::Server => check_pause(spec)?,
         Spec::Insert(spec) => {
@@ -223,7 +223,7 @@ fn check_pause(spec: &LogicalIo) -> Result<(), EngineError> {
 }
 
 /// The part of names that keeps treatments apart: 35 bits of the one that other engines have.
-fn suffix(load: &LoadRequest, workload: &Work) -> String {
+fn suffix(load: &LoadRequest, workload: &SqlWorkload) -> String {
     let long = servers::suffix(load, workload.changes_data());
     let bits = u64::from_str_radix(long.trim_start_matches('_'), 16).unwrap_or_default();
     let digit = |at: usize| char::from(DIGITS[(bits >> (5 * at)) as usize % DIGITS.len()]);

@@ -131,7 +131,7 @@ impl Placing {
 
     fn bind(&self, name: String, (pid, _): Thread, cpus: &CpuSet) -> Result<Placed, EngineError> {
         let threads: Vec<Thread> = proc::thread_numbers(pid).into_iter().map(|tid| (pid, tid)).collect();
-        let bound = self.rights.bind_living(&threads, cpus);
+        let bound = self.rights.bind_running(&threads, cpus);
         bound.map_err(|cause| failed(format!("place {name}"), cause))?;
         Ok(Placed { name, pid, tid: pid, cpus: cpus.clone() })
     }

@@ -23,7 +23,7 @@ use threadwise_engine::{LoadRequest, Window, clock};
 use threadwise_engine_postgres::cluster::{self, Cluster, Programs};
 use threadwise_engine_postgres::options::Managed;
 use threadwise_engine_postgres::parse_transaction;
-use threadwise_engine_sql::{Treatment, Work};
+use threadwise_engine_sql::{SqlWorkload, Treatment};
 use threadwise_study::{OptionValue, Options};
 
 const CLIENTS: u32 = 2;
@@ -89,7 +89,7 @@ impl Bench<'_> {
             sessions: CLIENTS,
             seed: 1,
         };
-        let workload = Work::transaction(parse_transaction(&load)?);
+        let workload = SqlWorkload::transaction(parse_transaction(&load)?);
         let arrivals = Rate::new(f64::from(rate), true);
         let treatment = Treatment::start(self.cluster.server().clone(), workload, &load, "", true)?;
         let pairs = std::thread::scope(|scope| -> Result<Vec<[Arm; 2]>, Failure> {

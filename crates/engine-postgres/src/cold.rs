@@ -47,7 +47,7 @@ const PLACES: &str = "the server's processes live for one query: the worker read
     is over";
 
 /// The server and the session's connection, during a query.
-type Seat = Arc<Mutex<Option<StreamSession<PostgresStream>>>>;
+type SharedStream = Arc<Mutex<Option<StreamSession<PostgresStream>>>>;
 
 /// A treatment whose queries find nothing in a cache.
 pub struct Cold {
@@ -56,7 +56,7 @@ pub struct Cold {
     programs: Programs,
     home: Home,
     notes: Vec<Note>,
-    seat: Seat,
+    stream: SharedStream,
     live: Mutex<Option<Live>>,
 }
 
@@ -69,7 +69,7 @@ struct Live {
 }
 
 /// A treatment's session. It has a connection only during its queries.
-struct ColdSession(Seat);
+struct ColdSession(SharedStream);
 
 /// Refuses a data folder whose files are always in memory.
 ///
@@ -177,8 +177,8 @@ impl Cold {
             return Err(failed("find the loaded data", "there is none; load it before start"));
         }
         let (request, notes) = (request.clone(), Vec::new());
-        let (seat, live) = (Seat::default(), Mutex::default());
-        let mut cold = Self { request, suffix, programs, home, notes, seat, live };
+        let (stream, live) = (SharedStream::default(), Mutex::default());
+        let mut cold = Self { request, suffix, programs, home, notes, stream, live };
         cold.begin()?;
         if let Some(Live { at_work, .. }) = &*lock(&cold.live) {
             cold.notes = [METHOD, PLACES].into_iter().map(Note::from).collect();
@@ -203,7 +203,7 @@ impl Cold {
         let request = SessionRequest { load, session: 0, sessions: 1, cpus, seed };
         let stream = at_work.sessions.open_stream(&request)?;
         at_work.place(&request)?;
-        *lock(&self.seat) = Some(stream);
+        *lock(&self.stream) = Some(stream);
         let placed = at_work.standing()?.placed;
         *lock(&self.live) = Some(Live { at_work, placed, _turn: turn });
         Ok(())
@@ -211,7 +211,7 @@ impl Cold {
 
     /// Closes the session and stops the server in order.
     fn end(&self) -> Result<(), EngineError> {
-        lock(&self.seat).take();
+        lock(&self.stream).take();
         match lock(&self.live).take() {
             Some(Live { at_work, _turn, .. }) => at_work.finish(),
             None => Ok(()),
@@ -221,7 +221,7 @@ impl Cold {
 
 impl Running for Cold {
     fn open(&self, _: &SessionRequest) -> Result<Box<dyn Session>, EngineError> {
-        Ok(Box::new(ColdSession(Arc::clone(&self.seat))))
+        Ok(Box::new(ColdSession(Arc::clone(&self.stream))))
     }
 
     fn standing(&self) -> Result<Standing, EngineError> {

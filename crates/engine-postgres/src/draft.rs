@@ -75,14 +75,14 @@ pub(crate) fn write(server: &Server, request: &DraftRequest<'_>) -> Result<Strin
 }
 
 /// Statements of one text.
-struct Found {
+struct StatementTotals {
     text: Option<String>,
     calls: u64,
     total_ms: f64,
     all_ms: f64,
 }
 
-fn found(client: &mut Client, database: &str) -> Result<Vec<Found>, EngineError> {
+fn found(client: &mut Client, database: &str) -> Result<Vec<StatementTotals>, EngineError> {
     let fail = |cause: postgres::Error| failed(ACTION, explained(&cause));
     let view = client.query_opt(&fill(include_str!("sql/statements_view.sql"), &[]), &[]).map_err(fail)?;
     let Some(view) = view else {
@@ -102,9 +102,9 @@ fn found(client: &mut Client, database: &str) -> Result<Vec<Found>, EngineError>
         ("toplevel", if has_top { "AND toplevel" } else { "" }),
     ];
     let rows = client.query(&fill(include_str!("sql/statements_top.sql"), &places), &[]).map_err(fail)?;
-    let one = |row: &Row| -> Result<Found, postgres::Error> {
+    let one = |row: &Row| -> Result<StatementTotals, postgres::Error> {
         let calls: i64 = row.try_get(1)?;
-        Ok(Found {
+        Ok(StatementTotals {
             text: row.try_get(0)?,
             calls: u64::try_from(calls).unwrap_or(0),
             total_ms: row.try_get(2)?,

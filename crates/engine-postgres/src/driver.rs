@@ -8,8 +8,8 @@ use threadwise_engine::workloads::insert::{Durability, Insert, TEXT_CHARS};
 use threadwise_engine::workloads::logical_io::{range_sum, smaller_data};
 use threadwise_engine::workloads::options::Loop;
 use threadwise_engine_sql::{
-    Blocks, Connection, Dialect, Driver, Keys, Names, Opened, Rows, Spec, Template, Work, insert_template,
-    numbers,
+    Blocks, Connection, Dialect, Driver, Keys, Names, Opened, Rows, Spec, SqlWorkload, Template,
+    insert_template, numbers,
 };
 
 use crate::Server;
@@ -47,7 +47,7 @@ impl Driver for Server {
         Ok(PostgresConnection::new(self, Self::connect(self, purpose)?))
     }
 
-    fn open(&self, workload: &Work, session: u32) -> Result<Opened<PostgresConnection>, EngineError> {
+    fn open(&self, workload: &SqlWorkload, session: u32) -> Result<Opened<PostgresConnection>, EngineError> {
         let name = format!("threadwise session {session}");
         let mut client = match &workload.spec {
             Spec::Transaction(spec) => transaction::connect(self, &name, spec)?,
@@ -74,7 +74,7 @@ impl Driver for Server {
     fn observe(
         &self,
         control: &mut PostgresConnection,
-        _: &Work,
+        _: &SqlWorkload,
     ) -> Result<(PostgresObserver, Vec<String>), EngineError> {
         PostgresObserver::start(&mut control.client, self, None)
     }
@@ -200,7 +200,7 @@ impl Driver for Server {
     fn standing(
         &self,
         _: &mut PostgresConnection,
-        workload: &Work,
+        workload: &SqlWorkload,
         _: &Names<'_>,
         _: u32,
     ) -> Result<Vec<String>, EngineError> {

@@ -37,7 +37,7 @@ use threadwise_engine::{
     StartRequest, StatementSource,
 };
 use threadwise_engine_sql::{Connection, Driver, KeptSchema, limits, make_schema};
-use threadwise_process::room::server_memory_bytes;
+use threadwise_process::space::server_memory_bytes;
 use threadwise_study::engine::Properties;
 use threadwise_study::{Options, Workload};
 

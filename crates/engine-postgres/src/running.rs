@@ -13,7 +13,7 @@ use crate::connect::Server;
 use crate::connection::PostgresConnection;
 use crate::numa;
 use crate::placing::{POSTMASTER, Placing};
-use crate::workload::{Scans, Work, parse_tpch, schema};
+use crate::workload::{PostgresWorkload, Scans, parse_tpch, schema};
 
 /// A server, and where its processes are placed for a treatment.
 pub(crate) struct OnServer {
@@ -47,20 +47,20 @@ pub(crate) fn start(
     alone: Option<TreatmentServer<Programs>>,
     ours: bool,
 ) -> Result<Box<dyn Running>, EngineError> {
-    match Work::parse(&request.load)? {
-        Work::Steps(workload) => {
+    match PostgresWorkload::parse(&request.load)? {
+        PostgresWorkload::Steps(workload) => {
             let is_fresh = alone.as_ref().is_some_and(|started| started.discard);
             let load: &LoadRequest = &request.load;
             let sessions = Treatment::start(server.clone(), workload, load, suffix, is_fresh)?;
             let host = OnServer::new(server, request, alone, ours, false)?;
             Ok(Box::new(Started { sessions, host }))
         }
-        Work::ParallelScan(workload) => {
+        PostgresWorkload::ParallelScan(workload) => {
             let sessions = Scans::start(server, workload, request, suffix)?;
             let host = OnServer::new(server, request, alone, ours, sessions.is_parallel())?;
             Ok(Box::new(Started { sessions, host }))
         }
-        Work::Tpch(_) => Ok(Box::new(start_queries(server, request, suffix, alone, ours)?)),
+        PostgresWorkload::Tpch(_) => Ok(Box::new(start_queries(server, request, suffix, alone, ours)?)),
     }
 }
 

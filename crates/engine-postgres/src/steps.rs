@@ -2,7 +2,7 @@
 
 use threadwise_engine::workloads::logical_io;
 use threadwise_engine::{EngineError, LoadRequest};
-use threadwise_engine_sql::{Spec, Work};
+use threadwise_engine_sql::{Spec, SqlWorkload};
 use threadwise_study::Workload;
 
 use crate::dialect::{BLOCK_BYTES, DIALECT, ROW_BYTES};
@@ -28,8 +28,8 @@ const ROOM_ROWS: u64 = 1_000_000;
 ///
 /// # Errors
 /// The first option that is impossible.
-pub fn parse(load: &LoadRequest) -> Result<Work, EngineError> {
-    let mut workload = Work::parse(DIALECT.engine, load, WORKLOADS, &[])?;
+pub fn parse(load: &LoadRequest) -> Result<SqlWorkload, EngineError> {
+    let mut workload = SqlWorkload::parse(DIALECT.engine, load, WORKLOADS, &[])?;
     match &mut workload.spec {
         Spec::LogicalIo(spec) => {
             if !load.options.contains_key("blocks") && load.options.contains_key("data_mib") {
@@ -49,7 +49,7 @@ pub fn parse(load: &LoadRequest) -> Result<Work, EngineError> {
 }
 
 /// Bytes of tables and indexes of all sessions, with what a run adds.
-pub(crate) fn data_bytes(workload: &Work, sessions: u32) -> u64 {
+pub(crate) fn data_bytes(workload: &SqlWorkload, sessions: u32) -> u64 {
     match &workload.spec {
         Spec::LogicalIo(spec) => {
             u64::from(workload.tables(sessions)) * spec.blocks * (BLOCK_BYTES + INDEX_ENTRY_BYTES)

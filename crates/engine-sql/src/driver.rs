@@ -13,7 +13,7 @@ use crate::dialect::Dialect;
 use crate::template::{Names, fill};
 use crate::texts::{Blocks, Rows, insert_loop_sql};
 use crate::usage::Usage;
-use crate::workload::{Objects, Work};
+use crate::workload::{Objects, SqlWorkload};
 
 /// The value of a parameter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -142,7 +142,7 @@ pub trait Connection: Send {
         parameters: &[Declared],
     ) -> Result<Self::Statement, EngineError> {
         let _ = (statement, parameters);
-        Err(EngineError::Said("statements of the user are not executed here".to_owned()))
+        Err(EngineError::Message("statements of the user are not executed here".to_owned()))
     }
 
     /// Executes a statement of the user with the values of its script's parameters, and reads all rows of its answers,
@@ -275,7 +275,7 @@ pub trait Driver: Send + Sync + 'static {
     ///
     /// # Errors
     /// The server is gone or refuses the login, or cannot do what the workload asks for.
-    fn open(&self, workload: &Work, session: u32) -> Result<Opened<Self::Connection>, EngineError>;
+    fn open(&self, workload: &SqlWorkload, session: u32) -> Result<Opened<Self::Connection>, EngineError>;
 
     /// Starts to observe; with notes for the report.
     ///
@@ -284,7 +284,7 @@ pub trait Driver: Send + Sync + 'static {
     fn observe(
         &self,
         control: &mut Self::Connection,
-        workload: &Work,
+        workload: &SqlWorkload,
     ) -> Result<(Self::Observer, Vec<String>), EngineError>;
 
     /// The server's thread of the control connection, or why it is out of reach.
@@ -382,7 +382,7 @@ pub trait Driver: Send + Sync + 'static {
     fn standing(
         &self,
         control: &mut Self::Connection,
-        workload: &Work,
+        workload: &SqlWorkload,
         names: &Names<'_>,
         sessions: u32,
     ) -> Result<Vec<String>, EngineError>;
@@ -391,7 +391,7 @@ pub trait Driver: Send + Sync + 'static {
     ///
     /// # Errors
     /// The setting, and what to do.
-    fn check(&self, control: &mut Self::Connection, workload: &Work) -> Result<(), EngineError> {
+    fn check(&self, control: &mut Self::Connection, workload: &SqlWorkload) -> Result<(), EngineError> {
         let _ = (control, workload);
         Ok(())
     }

@@ -37,4 +37,4 @@ pub use template::{Names, Template, fill};
 pub use texts::{Blocks, Rows, Slot, insert_loop_sql, insert_step_sql, insert_template, logical_io_loop_sql};
 pub use treatment::Treatment;
 pub use usage::{Call, Counted, Usage};
-pub use workload::{Objects, Spec, Work, some_sessions};
+pub use workload::{Objects, Spec, SqlWorkload, some_sessions};

@@ -6,7 +6,7 @@ use crate::driver::Driver;
 use crate::schema::{announce, drop_left, finished, loaded};
 use crate::template::Names;
 use crate::texts::Rows;
-use crate::workload::{Spec, Work};
+use crate::workload::{Spec, SqlWorkload};
 use crate::{insert, logical_io, transaction};
 
 /// Makes the data of one treatment in threadwise's schema, which exists already; for `transaction` none, but each
@@ -17,7 +17,7 @@ use crate::{insert, logical_io, transaction};
 pub fn load<D: Driver>(
     driver: &D,
     control: &mut D::Connection,
-    workload: &Work,
+    workload: &SqlWorkload,
     request: &LoadRequest,
     suffix: &str,
 ) -> Result<Loaded, EngineError> {
@@ -36,7 +36,7 @@ pub fn load<D: Driver>(
 pub fn load_shared<D: Driver>(
     driver: &D,
     control: &mut D::Connection,
-    workload: &Work,
+    workload: &SqlWorkload,
     request: &LoadRequest,
     suffix: &str,
 ) -> Result<Loaded, EngineError> {

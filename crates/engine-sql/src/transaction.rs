@@ -14,7 +14,7 @@ use threadwise_study::transaction::SQL;
 use crate::dialect::Dialect;
 use crate::driver::{Connection, Driver};
 use crate::session::{ClientLoop, Common};
-use crate::workload::Work;
+use crate::workload::SqlWorkload;
 
 /// The user's statements, prepared on one connection.
 struct Prepared<S> {
@@ -143,7 +143,7 @@ pub(crate) fn read_lists(
 /// An error of the server, with the place of the statement; the database is not the one that may be written to.
 pub(crate) fn try_out<D: Driver>(
     driver: &D,
-    workload: &Work,
+    workload: &SqlWorkload,
     transaction: &Transaction,
     request: &LoadRequest,
 ) -> Result<Loaded, EngineError> {

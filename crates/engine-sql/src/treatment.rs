@@ -23,12 +23,12 @@ use crate::template::Names;
 use crate::texts::{Blocks, Rows};
 use crate::transaction::TransactionSession;
 use crate::usage::{LOGICAL_READS, PHYSICAL_READS, share};
-use crate::workload::{Spec, Work};
+use crate::workload::{Spec, SqlWorkload};
 
 /// A treatment. Called by the worker's main thread, except [`Sessions::open`].
 pub struct Treatment<D: Driver> {
     driver: Arc<D>,
-    workload: Work,
+    workload: SqlWorkload,
     suffix: String,
     sessions: u32,
     /// Seed of the data.
@@ -75,7 +75,7 @@ impl<D: Driver> Treatment<D> {
     /// An error of the server; or data that is not as loaded.
     pub fn start(
         driver: D,
-        workload: Work,
+        workload: SqlWorkload,
         load: &LoadRequest,
         suffix: &str,
         is_fresh: bool,

@@ -20,14 +20,14 @@ pub enum Spec {
 
 /// A workload's options, checked.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Work {
+pub struct SqlWorkload {
     /// The workload.
     pub spec: Spec,
     /// Where the loop runs.
     pub place: Loop,
 }
 
-impl Work {
+impl SqlWorkload {
     /// Reads and checks a request's options of `logical-io` and `insert`; `more` are the engine's own options of
     /// `insert`.
     ///

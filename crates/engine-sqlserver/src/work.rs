@@ -4,7 +4,7 @@ use threadwise_engine::workloads::insert::{Insert, Table};
 use threadwise_engine::workloads::logical_io::LogicalIo;
 use threadwise_engine::workloads::options::{Loop, refuse, whole, word};
 use threadwise_engine::{EngineError, LoadRequest};
-use threadwise_engine_sql::{Spec, Work, tpch};
+use threadwise_engine_sql::{Spec, SqlWorkload, tpch};
 use threadwise_study::{Options, Workload};
 use threadwise_tpch::options::TpchOptions;
 
@@ -45,11 +45,11 @@ const MORE: [&str; 2] = ["storage", "buckets"];
 ///
 /// # Errors
 /// The first option that is impossible.
-pub(crate) fn parse(load: &LoadRequest) -> Result<(Work, Option<u64>), EngineError> {
+pub(crate) fn parse(load: &LoadRequest) -> Result<(SqlWorkload, Option<u64>), EngineError> {
     if load.workload.makes_nothing() {
-        return Ok((Work::transaction(crate::transaction::parse(load)?), None));
+        return Ok((SqlWorkload::transaction(crate::transaction::parse(load)?), None));
     }
-    let workload = Work::parse(crate::ENGINE, load, crate::WORKLOADS, &MORE)?;
+    let workload = SqlWorkload::parse(crate::ENGINE, load, crate::WORKLOADS, &MORE)?;
     let buckets = match &workload.spec {
         Spec::LogicalIo(spec) if workload.place == Loop::Server => check_pause(spec).map(|()| None)?,
         Spec::Insert(spec) => buckets(spec, &load.options, workload.place)?,

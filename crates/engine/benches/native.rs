@@ -80,7 +80,7 @@ fn compare(workload: &str, cpus: &[u32], this: &Given, that: &Given) -> Result<(
     }
     println!("{workload}, {} session(s) on logical CPUs {cpus:?}: {this:?} against {that:?}", cpus.len());
     for (name, seen) in [("this", &these), ("that", &those)] {
-        let total = |figure: fn(&Seen) -> f64| seen.iter().map(figure).sum::<f64>();
+        let total = |figure: fn(&SliceTotals) -> f64| seen.iter().map(figure).sum::<f64>();
         let rows = total(|seen| seen.rows);
         println!(
             "  {name}: {:.0} rows/s, spins/row {:.4}, contended {:.4}, index retries/row {:.5}, spinning {:.2}% of session time, {:.1} waits for a full ring and {:.2} ms of the log writer a slice",
@@ -103,7 +103,7 @@ fn compare(workload: &str, cpus: &[u32], this: &Given, that: &Given) -> Result<(
 }
 
 /// Results of one slice, all sessions together.
-struct Seen {
+struct SliceTotals {
     rows: f64,
     cpu_ns: f64,
     spins: f64,
@@ -169,7 +169,7 @@ impl Arm {
         Ok(arm)
     }
 
-    fn slice(&self) -> Result<Seen, Box<dyn Error>> {
+    fn slice(&self) -> Result<SliceTotals, Box<dyn Error>> {
         let start_ns = clock::monotonic_ns() + REWARM_NS;
         let window =
             Window { sequence: 0, start_ns, end_ns: start_ns + SLICE_NS, piece_ns: None, arrivals: None };
@@ -181,7 +181,7 @@ impl Arm {
         let counters = self.running.after(&mut slices)?;
         let sum = |value: &dyn Fn(&SessionSlice) -> u64| slices.iter().map(value).sum::<u64>() as f64;
         let counter = |name: &str| sum(&|slice| slice.counters.get(name).copied().unwrap_or(0));
-        Ok(Seen {
+        Ok(SliceTotals {
             rows: sum(&|slice| slice.rows),
             cpu_ns: sum(&|slice| slice.cpu_ns),
             spins: counter("spins"),
@@ -231,7 +231,7 @@ fn live(
 }
 
 /// exp of the mean of ln(this / that), with its 95% t interval over pairs.
-fn interval(these: &[Seen], those: &[Seen], figure: impl Fn(&Seen) -> f64) -> [f64; 3] {
+fn interval(these: &[SliceTotals], those: &[SliceTotals], figure: impl Fn(&SliceTotals) -> f64) -> [f64; 3] {
     let ratios = these.iter().zip(those).map(|(a, b)| figure(a) / figure(b));
     let logs: Vec<f64> = ratios.map(f64::ln).filter(|log| log.is_finite()).collect();
     let count = logs.len() as f64;

@@ -100,7 +100,7 @@ impl Need {
             "Connections to your server: {} needed at once ({}), {free} free, of which {available} may be taken \
              ({})",
             self.total(),
-            self.parts(),
+            self.purposes(),
             accounts.join("; ")
         )
     }
@@ -109,20 +109,20 @@ impl Need {
     ///
     /// # Errors
     /// Which limit is too low, in numbers, and what to do.
-    pub fn expect_room(&self, limits: &[Limit]) -> Result<(), String> {
+    pub fn expect_free(&self, limits: &[Limit]) -> Result<(), String> {
         let needed = self.total();
         let tightest = limits.iter().min_by_key(|limit| limit.available());
         let Some(limit) = tightest.filter(|limit| limit.available() < needed) else { return Ok(()) };
         Err(format!(
             "the study needs {needed} connections to your server at once ({}), and {} may be taken ({}): give \
              fewer sessions or treatments, or raise that limit",
-            self.parts(),
+            self.purposes(),
             limit.available(),
             limit.account()
         ))
     }
 
-    fn parts(&self) -> String {
+    fn purposes(&self) -> String {
         let others = self.control.saturating_add(self.study);
         format!("{} of the sessions of all treatments, {others} that control, load and check", self.sessions)
     }
@@ -155,24 +155,24 @@ mod tests {
     #[test]
     fn the_tightest_limit_decides_and_is_named_with_its_numbers() {
         let need = Need::of([1, 1, 2, 4, 8, 16, 32]);
-        assert_eq!(need.expect_room(&[limit(113, 0, 10)]), Ok(()));
-        assert!(need.expect_room(&[limit(112, 0, 10)]).is_err());
+        assert_eq!(need.expect_free(&[limit(113, 0, 10)]), Ok(()));
+        assert!(need.expect_free(&[limit(112, 0, 10)]).is_err());
         let role = Limit { name: "CONNECTION LIMIT of role 'bench'".into(), ..limit(40, 0, 1) };
-        let error = need.expect_room(&[limit(1000, 3, 10), role.clone()]).unwrap_err();
+        let error = need.expect_free(&[limit(1000, 3, 10), role.clone()]).unwrap_err();
         assert_eq!(
             error,
             "the study needs 80 connections to your server at once (64 of the sessions of all treatments, 16 that \
              control, load and check), and 29 may be taken (CONNECTION LIMIT of role 'bench' is 40: 1 in use, 10 \
              always left to others): give fewer sessions or treatments, or raise that limit"
         );
-        assert_eq!(need.of_block().expect_room(&[limit(110, 0, 10)]), Ok(()));
-        assert!(need.expect_room(&[limit(110, 0, 10)]).is_err());
+        assert_eq!(need.of_block().expect_free(&[limit(110, 0, 10)]), Ok(()));
+        assert!(need.expect_free(&[limit(110, 0, 10)]).is_err());
         let line = need.line(&[limit(1000, 3, 10), role]);
         assert!(
             line.contains("80 needed at once") && line.contains("39 free, of which 29 may be taken"),
             "{line}"
         );
         assert!(line.contains("is 1000: 3 set aside for superusers, 10 in use, 200 always left"), "{line}");
-        assert_eq!(need.expect_room(&[]), Ok(()));
+        assert_eq!(need.expect_free(&[]), Ok(()));
     }
 }

@@ -74,9 +74,9 @@ pub enum EngineError {
     /// A process or thread was not, or no longer, on its logical CPUs.
     #[error("{0}")]
     LostPin(String),
-    /// The error message of a worker program.
+    /// A message as it is, such as that of a worker program.
     #[error("{0}")]
-    Said(String),
+    Message(String),
     /// A command did not do what it should.
     #[error("{what}")]
     Command {
@@ -96,7 +96,7 @@ impl EngineError {
     pub fn kind(&self) -> &'static str {
         match self {
             Self::Option { .. } => "option",
-            Self::Failed { .. } | Self::Missing(_) | Self::Said(_) => "engine",
+            Self::Failed { .. } | Self::Missing(_) | Self::Message(_) => "engine",
             Self::WrongAnswer(_) => "wrong-answer",
             Self::OthersWaited(_) => OTHERS_WAITED,
             Self::Pin { .. } | Self::LostPin(_) => "lost-pin",

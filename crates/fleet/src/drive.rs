@@ -4,11 +4,11 @@ use crate::FleetError;
 use crate::cell::CellId;
 use crate::command::{self, QUESTION, Surroundings};
 use crate::durable;
-use crate::engine::{Batch, Call, FleetEngine, PREVIOUS_JOB, Seen};
+use crate::engine::{Batch, Call, FleetEngine, ListedCell, PREVIOUS_JOB};
 use crate::folder::{FleetFolder, write_files};
 use crate::journal::{Entry, Event, Journal};
 use crate::paths::TARGET;
-use crate::state::{State, states};
+use crate::state::{CellState, states};
 use threadwise_machine::text::one_line;
 
 /// Result of `submit`.
@@ -33,7 +33,7 @@ pub struct Submitted {
 /// rejects is not an error: it is in [`Submitted::refused`].
 pub fn submit(folder: &FleetFolder, say: &mut dyn FnMut(&str)) -> Result<Submitted, FleetError> {
     let engine = folder.engine()?;
-    engine.check(&folder.plan, &folder.place)?;
+    engine.check(&folder.plan, &folder.location)?;
     let mut journal = Journal::take(&folder.dir)?;
     let around = around(folder, engine, true)?;
     if !around.without.is_empty() {
@@ -48,8 +48,8 @@ pub fn submit(folder: &FleetFolder, say: &mut dyn FnMut(&str)) -> Result<Submitt
     let states = states(&folder.plan, &folder.found()?, Some(&seen), &journal.entries);
     let due: Vec<CellId> =
         states.iter().filter(|(_, state)| state.is_due()).map(|(cell, _)| cell.clone()).collect();
-    let broken = |(cell, state): &(CellId, State)| match state {
-        State::Broken(why) => Some((cell.clone(), why.clone())),
+    let broken = |(cell, state): &(CellId, CellState)| match state {
+        CellState::Broken(why) => Some((cell.clone(), why.clone())),
         _ => None,
     };
     let broken: Vec<(CellId, String)> = states.iter().filter_map(broken).collect();
@@ -60,7 +60,7 @@ pub fn submit(folder: &FleetFolder, say: &mut dyn FnMut(&str)) -> Result<Submitt
     }
     let attempt = journal.next_attempt();
     let mut previous: Option<(String, String)> = None;
-    for batch in engine.batches(&folder.plan, &folder.place, &due, attempt)? {
+    for batch in engine.batches(&folder.plan, &folder.location, &due, attempt)? {
         let before =
             previous.as_ref().filter(|(label, _)| *label == batch.label).map(|(_, job)| job.as_str());
         let entry = |event| Entry { attempt, utc: now_utc(), cells: batch.cells.clone(), event };
@@ -101,7 +101,7 @@ pub fn submit(folder: &FleetFolder, say: &mut dyn FnMut(&str)) -> Result<Submitt
 ///
 /// # Errors
 /// The list is not available.
-pub fn seen(folder: &FleetFolder, engine: &dyn FleetEngine) -> Result<Vec<Seen>, FleetError> {
+pub fn seen(folder: &FleetFolder, engine: &dyn FleetEngine) -> Result<Vec<ListedCell>, FleetError> {
     listed(folder, engine, &around(folder, engine, false)?)
 }
 
@@ -109,8 +109,8 @@ fn listed(
     folder: &FleetFolder,
     engine: &dyn FleetEngine,
     around: &Surroundings,
-) -> Result<Vec<Seen>, FleetError> {
-    let Some(call) = engine.running(&folder.plan, &folder.place) else { return Ok(Vec::new()) };
+) -> Result<Vec<ListedCell>, FleetError> {
+    let Some(call) = engine.running(&folder.plan, &folder.location) else { return Ok(Vec::new()) };
     let printed = command::ask(&call, around, QUESTION).map_err(|why| FleetError::Engine {
         engine: engine.name(),
         why: format!("the running and waiting cells are unknown: {why}"),
@@ -133,7 +133,7 @@ pub fn collect(folder: &FleetFolder, say: &mut dyn FnMut(&str)) -> Result<Vec<St
         return Ok(failed);
     }
     let around = around(folder, engine, false)?;
-    for call in engine.collection(&folder.plan, &folder.place, &missing) {
+    for call in engine.collection(&folder.plan, &folder.location, &missing) {
         say(&call.shown());
         failed.extend(command::run(&call, &around).err());
     }

@@ -13,13 +13,13 @@ pub const PREVIOUS_JOB: &str = "{previous-job}";
 
 /// Location of the fleet's folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
+pub struct FleetLocation {
     /// The absolute path, in UTF-8 without control characters. On engines with a shared folder it is the same on every
     /// node.
     pub dir: String,
 }
 
-impl Place {
+impl FleetLocation {
     /// A location, if its path can be written into scripts.
     ///
     /// # Errors
@@ -98,7 +98,7 @@ pub struct Batch {
 
 /// A cell in the engine's own list.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Seen {
+pub struct ListedCell {
     /// The cell.
     pub cell: CellId,
     /// Whether it runs; otherwise it waits.
@@ -148,13 +148,13 @@ pub trait FleetEngine: Sync {
     ///
     /// # Errors
     /// [`FleetError::Engine`] for the first of them.
-    fn check(&self, plan: &Plan, place: &Place) -> Result<(), FleetError>;
+    fn check(&self, plan: &Plan, location: &FleetLocation) -> Result<(), FleetError>;
 
     /// The files of the plan, which `plan` writes for review. The same plan and location give the same files.
     ///
     /// # Errors
     /// As [`FleetEngine::check`].
-    fn files(&self, plan: &Plan, place: &Place) -> Result<Vec<GeneratedFile>, FleetError>;
+    fn files(&self, plan: &Plan, location: &FleetLocation) -> Result<Vec<GeneratedFile>, FleetError>;
 
     /// The batches that submit these cells, in order. `attempt` counts the submissions of this plan from 1, for engines
     /// whose jobs need unique names.
@@ -164,7 +164,7 @@ pub trait FleetEngine: Sync {
     fn batches(
         &self,
         plan: &Plan,
-        place: &Place,
+        location: &FleetLocation,
         missing: &[CellId],
         attempt: u32,
     ) -> Result<Vec<Batch>, FleetError>;
@@ -173,17 +173,17 @@ pub trait FleetEngine: Sync {
     fn job_id(&self, printed: &str) -> Option<String>;
 
     /// The command that lists this plan's running and waiting cells; `None` if nothing outlives [`Batch::start`].
-    fn running(&self, plan: &Plan, place: &Place) -> Option<Call>;
+    fn running(&self, plan: &Plan, location: &FleetLocation) -> Option<Call>;
 
     /// Parses that command's output. Cells of other plans are skipped.
     ///
     /// # Errors
     /// [`FleetError::Engine`] if the output is invalid.
-    fn read_running(&self, plan: &Plan, printed: &str) -> Result<Vec<Seen>, FleetError>;
+    fn read_running(&self, plan: &Plan, printed: &str) -> Result<Vec<ListedCell>, FleetError>;
 
     /// Commands that fetch results of these cells into `cells/` below the folder; each may fail by itself. Empty with a
     /// shared folder.
-    fn collection(&self, plan: &Plan, place: &Place, missing: &[CellId]) -> Vec<Call>;
+    fn collection(&self, plan: &Plan, location: &FleetLocation, missing: &[CellId]) -> Vec<Call>;
 
     /// Whether an environment variable overrides something that the plan decides, such as where cells are submitted or
     /// what a list shows. The engine's commands do not inherit it.

@@ -3,7 +3,7 @@
 
 use crate::cell::{CellId, CellRecord, EXIT_FILE, Outcome, RECORD_FILE, STUDY_FILE, VERSION};
 use crate::durable;
-use crate::engine::{FleetEngine, GeneratedFile, Place};
+use crate::engine::{FleetEngine, FleetLocation, GeneratedFile};
 use crate::engines;
 use crate::paths::{BINARY, CELLS, LOGS, PLAN_FILE, STUDY_DEFINITION, SUMMARY};
 use crate::plan::{Plan, sha256};
@@ -23,7 +23,7 @@ pub struct FleetFolder {
     /// The folder, absolute.
     pub dir: PathBuf,
     /// Its location, for scripts.
-    pub place: Place,
+    pub location: FleetLocation,
     /// The plan.
     pub plan: Plan,
     /// SHA-256 of its text.
@@ -32,7 +32,7 @@ pub struct FleetFolder {
 
 /// A cell's folder on the disk.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Found {
+pub enum CellFolder {
     /// It does not exist.
     Nothing,
     /// An attempt has a work folder: it is running, or was stopped, and the next one continues it.
@@ -58,7 +58,7 @@ impl FleetFolder {
             return Err(FleetError::broken(&dir, format!("it has no plan.json: {MAKE}")));
         }
         let (plan, hash) = Plan::parse(&durable::read_text(&path, MOST_PLAN_BYTES)?, &path)?;
-        Ok(Self { place: Place::new(&dir)?, dir, plan, hash })
+        Ok(Self { location: FleetLocation::new(&dir)?, dir, plan, hash })
     }
 
     /// The engine of its plan.
@@ -86,23 +86,23 @@ impl FleetFolder {
     ///
     /// # Errors
     /// The folder of results cannot be read.
-    pub fn found(&self) -> Result<BTreeMap<CellId, Found>, FleetError> {
+    pub fn found(&self) -> Result<BTreeMap<CellId, CellFolder>, FleetError> {
         let aside = asides(&self.cells())?;
         let one = |cell: &CellId| {
             let path = self.cell(cell);
             let found = match path.symlink_metadata() {
                 Ok(_) => self.whole(cell, &path),
-                Err(_) => aside.get(cell).map_or(Found::Nothing, |path| Found::Aside(path.clone())),
+                Err(_) => aside.get(cell).map_or(CellFolder::Nothing, |path| CellFolder::Aside(path.clone())),
             };
             (cell.clone(), found)
         };
         Ok(self.plan.order.iter().map(one).collect())
     }
 
-    fn whole(&self, cell: &CellId, path: &Path) -> Found {
+    fn whole(&self, cell: &CellId, path: &Path) -> CellFolder {
         match read_cell(path, cell, &self.hash) {
-            Ok((record, exit)) => Found::Whole(Box::new(record), exit),
-            Err(why) => Found::Broken(format!("{why}; move {} away and submit again", path.display())),
+            Ok((record, exit)) => CellFolder::Whole(Box::new(record), exit),
+            Err(why) => CellFolder::Broken(format!("{why}; move {} away and submit again", path.display())),
         }
     }
 }
@@ -188,10 +188,10 @@ pub fn make(dir: &Path, new: &NewFolder<'_>) -> Result<FleetFolder, FleetError> 
     check_folder(dir, &text)?;
     std::fs::create_dir_all(dir).map_err(|error| FleetError::file("make", dir, &error))?;
     let dir = dir.canonicalize().map_err(|error| FleetError::file("open", dir, &error))?;
-    let place = Place::new(&dir)?;
+    let location = FleetLocation::new(&dir)?;
     let known = || FleetError::Failed(format!("there is no engine '{}'", new.plan.engine));
     let engine = engines::find(&new.plan.engine).ok_or_else(known)?;
-    let files = engine.files(new.plan, &place)?;
+    let files = engine.files(new.plan, &location)?;
     for folder in [CELLS, LOGS] {
         let path = dir.join(folder);
         std::fs::create_dir_all(&path).map_err(|error| FleetError::file("make", &path, &error))?;
@@ -201,7 +201,7 @@ pub fn make(dir: &Path, new: &NewFolder<'_>) -> Result<FleetFolder, FleetError> 
     write_files(&dir, &files)?;
     durable::write(&dir.join(SUMMARY), new.summary.as_bytes(), 0o644)?;
     durable::write(&dir.join(PLAN_FILE), text.as_bytes(), 0o644)?;
-    Ok(FleetFolder { dir, place, hash: sha256(text.as_bytes()), plan: new.plan.clone() })
+    Ok(FleetFolder { dir, location, hash: sha256(text.as_bytes()), plan: new.plan.clone() })
 }
 
 /// Refuses a folder with files of something else.

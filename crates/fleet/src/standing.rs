@@ -6,7 +6,7 @@ use crate::drive;
 use crate::folder::FleetFolder;
 use crate::journal::{self, Journal};
 use crate::plan::Plan;
-use crate::state::{State, clones, states};
+use crate::state::{CellState, clones, states};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use threadwise_machine::text::escaped_json;
@@ -18,7 +18,7 @@ const VERSION: u32 = 1;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Standing {
     /// The states of cells, in the plan's order.
-    pub states: Vec<(CellId, State)>,
+    pub states: Vec<(CellId, CellState)>,
     /// Why the engine's list is unknown, if that matters.
     pub unknown: Option<String>,
 }
@@ -35,11 +35,11 @@ impl Standing {
         let found = folder.found()?;
         // Cells that run inside a submit are in no list.
         let is_hidden =
-            engine.running(&folder.plan, &folder.place).is_none() && Journal::is_taken(&folder.dir);
+            engine.running(&folder.plan, &folder.location).is_none() && Journal::is_taken(&folder.dir);
         let known = seen.as_deref().ok().filter(|_| !is_hidden);
         let states = states(&folder.plan, &found, known, &entries);
         // No query is needed if all cells have ended.
-        let is_unknown = states.iter().any(|(_, state)| *state == State::Unknown);
+        let is_unknown = states.iter().any(|(_, state)| *state == CellState::Unknown);
         let unknown = seen.err().filter(|_| is_unknown).map(|error| error.to_string());
         Ok(Self { states, unknown })
     }
@@ -67,8 +67,11 @@ impl Standing {
 
     /// The next step.
     pub fn next(&self) -> Next {
-        let has = |is: fn(&State) -> bool| self.states.iter().any(|(_, state)| is(state));
-        match (has(State::is_due), has(|state| matches!(state, State::Seen(_) | State::Unknown))) {
+        let has = |is: fn(&CellState) -> bool| self.states.iter().any(|(_, state)| is(state));
+        match (
+            has(CellState::is_due),
+            has(|state| matches!(state, CellState::Listed(_) | CellState::Unknown)),
+        ) {
             (true, _) => Next::Submit,
             (false, true) => Next::Wait,
             (false, false) => Next::Collect,
@@ -128,25 +131,30 @@ impl Next {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::Seen;
+    use crate::engine::ListedCell;
 
-    fn standing(states: &[(&str, State)]) -> Standing {
+    fn standing(states: &[(&str, CellState)]) -> Standing {
         let states = states.iter().map(|(cell, state)| (cell.parse().unwrap(), state.clone())).collect();
         Standing { states, unknown: None }
     }
 
-    fn seen(cell: &str) -> State {
+    fn seen(cell: &str) -> CellState {
         let remark = "pending, \u{202e}Licenses".to_owned();
-        State::Seen(Seen { cell: cell.parse().unwrap(), is_running: false, job: "7_1".into(), remark })
+        CellState::Listed(ListedCell {
+            cell: cell.parse().unwrap(),
+            is_running: false,
+            job: "7_1".into(),
+            remark,
+        })
     }
 
     #[test]
     fn what_is_due_comes_before_what_waits() {
         for (states, next) in [
-            (vec![("a.1", seen("a.1")), ("a.2", State::Missing)], Next::Submit),
+            (vec![("a.1", seen("a.1")), ("a.2", CellState::Missing)], Next::Submit),
             (vec![("a.1", seen("a.1"))], Next::Wait),
-            (vec![("a.1", State::Unknown)], Next::Wait),
-            (vec![("a.1", State::Broken("x".into()))], Next::Collect),
+            (vec![("a.1", CellState::Unknown)], Next::Wait),
+            (vec![("a.1", CellState::Broken("x".into()))], Next::Collect),
         ] {
             assert_eq!(standing(&states).next(), next);
         }
@@ -156,7 +164,7 @@ mod tests {
     fn json_has_every_cell_with_its_job_and_no_character_that_deceives() {
         let plan =
             crate::plan::tests::plan("engine = \"slurm\"\n[[kind]]\nname = \"k\"\nnodes = [\"a\"]\n", 2);
-        let text = standing(&[("a.1", seen("a.1")), ("a.2", State::Missing)]).json(&plan);
+        let text = standing(&[("a.1", seen("a.1")), ("a.2", CellState::Missing)]).json(&plan);
         assert!(text.contains("\\u202e") && !text.contains('\u{202e}'), "{text}");
         let value: Value = serde_json::from_str(&text).unwrap();
         assert_eq!(value["counts"], json!({"waiting": 1, "not yet submitted": 1}));

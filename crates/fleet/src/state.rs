@@ -1,19 +1,19 @@
 //! The state of every cell: from the disk, the engine's list, and the journal. Pure.
 
 use crate::cell::{CellId, CellRecord, Outcome};
-use crate::engine::Seen;
-use crate::folder::Found;
+use crate::engine::ListedCell;
+use crate::folder::CellFolder;
 use crate::journal::{Entry, Event, last_of};
 use crate::plan::Plan;
 use std::collections::BTreeMap;
 
 /// The state of a cell.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum State {
+pub enum CellState {
     /// Measured, refused or failed.
     Ended(Box<CellRecord>, i32),
     /// In the engine's list.
-    Seen(Seen),
+    Listed(ListedCell),
     /// An attempt was stopped; the next one continues it.
     Stopped,
     /// Submitted, without any result, and no longer in the engine's list. When, and as which job.
@@ -28,13 +28,13 @@ pub enum State {
     Broken(String),
 }
 
-impl State {
+impl CellState {
     /// Whether `submit` submits it.
     pub fn is_due(&self) -> bool {
         match self {
             Self::Ended(record, _) => record.outcome.may_pass(),
             Self::Stopped | Self::Lost(_) | Self::NotSubmitted(_) | Self::Missing => true,
-            Self::Seen(_) | Self::Unknown | Self::Broken(_) => false,
+            Self::Listed(_) | Self::Unknown | Self::Broken(_) => false,
         }
     }
 
@@ -47,8 +47,8 @@ impl State {
                 Outcome::Refused => "refused",
                 Outcome::Failed => "failed",
             },
-            Self::Seen(seen) if seen.is_running => "running",
-            Self::Seen(_) => "waiting",
+            Self::Listed(seen) if seen.is_running => "running",
+            Self::Listed(_) => "waiting",
             Self::Stopped => "stopped",
             Self::Lost(_) => "lost",
             Self::NotSubmitted(_) => "not submitted",
@@ -69,7 +69,7 @@ impl State {
     /// The engine's job id, if any.
     pub fn job(&self) -> Option<&str> {
         match self {
-            Self::Seen(seen) => Some(&seen.job),
+            Self::Listed(seen) => Some(&seen.job),
             _ => self.record()?.job.as_deref(),
         }
     }
@@ -83,7 +83,7 @@ impl State {
     pub fn remark(&self) -> Option<String> {
         match self {
             Self::Ended(record, _) => record.reason.clone(),
-            Self::Seen(seen) => Some(format!("job {}, {}", seen.job, seen.remark)),
+            Self::Listed(seen) => Some(format!("job {}, {}", seen.job, seen.remark)),
             Self::Stopped => {
                 Some("its results so far are kept, and the next submit continues from them".to_owned())
             }
@@ -97,24 +97,26 @@ impl State {
 /// The states of a plan's cells, in its order. `seen` is `None` if the engine's list is unknown.
 pub fn states(
     plan: &Plan,
-    found: &BTreeMap<CellId, Found>,
-    seen: Option<&[Seen]>,
+    found: &BTreeMap<CellId, CellFolder>,
+    seen: Option<&[ListedCell]>,
     entries: &[Entry],
-) -> Vec<(CellId, State)> {
+) -> Vec<(CellId, CellState)> {
     let last = last_of(entries);
     let one = |cell: &CellId| {
         let known = seen.unwrap_or_default().iter().find(|seen| seen.cell == *cell);
         let state = match (found.get(cell), known) {
             // An ended cell's job may stay in the list for some seconds.
-            (Some(Found::Whole(record, exit)), known) if known.is_none() || !record.outcome.may_pass() => {
-                State::Ended(record.clone(), *exit)
+            (Some(CellFolder::Whole(record, exit)), known)
+                if known.is_none() || !record.outcome.may_pass() =>
+            {
+                CellState::Ended(record.clone(), *exit)
             }
-            (_, Some(seen)) => State::Seen(seen.clone()),
-            (Some(Found::Broken(why)), None) => State::Broken(why.clone()),
-            (Some(Found::Aside(_)), None) if seen.is_none() => State::Unknown,
-            (Some(Found::Aside(_)), None) => State::Stopped,
+            (_, Some(seen)) => CellState::Listed(seen.clone()),
+            (Some(CellFolder::Broken(why)), None) => CellState::Broken(why.clone()),
+            (Some(CellFolder::Aside(_)), None) if seen.is_none() => CellState::Unknown,
+            (Some(CellFolder::Aside(_)), None) => CellState::Stopped,
             (_, None) => match submitted(last.get(cell).copied()) {
-                State::Lost(_) if seen.is_none() => State::Unknown,
+                CellState::Lost(_) if seen.is_none() => CellState::Unknown,
                 state => state,
             },
         };
@@ -124,17 +126,19 @@ pub fn states(
 }
 
 /// A cell that only the journal knows.
-fn submitted(entry: Option<&Entry>) -> State {
-    let Some(entry) = entry else { return State::Missing };
+fn submitted(entry: Option<&Entry>) -> CellState {
+    let Some(entry) = entry else { return CellState::Missing };
     let at = &entry.utc;
     match &entry.event {
-        Event::Submitting => State::Lost(format!("it was being submitted at {at}, and left nothing")),
-        Event::Submitted { job: Some(job) } => {
-            State::Lost(format!("it was submitted at {at} as job {job}, and left nothing: logs/ may say why"))
+        Event::Submitting => CellState::Lost(format!("it was being submitted at {at}, and left nothing")),
+        Event::Submitted { job: Some(job) } => CellState::Lost(format!(
+            "it was submitted at {at} as job {job}, and left nothing: logs/ may say why"
+        )),
+        Event::Submitted { job: None } => {
+            CellState::Lost(format!("it was submitted at {at}, and left nothing"))
         }
-        Event::Submitted { job: None } => State::Lost(format!("it was submitted at {at}, and left nothing")),
-        Event::EndedBadly { why } => State::Lost(format!("{why}, at {at}, and the cell left nothing")),
-        Event::NotSubmitted { why } => State::NotSubmitted(why.clone()),
+        Event::EndedBadly { why } => CellState::Lost(format!("{why}, at {at}, and the cell left nothing")),
+        Event::NotSubmitted { why } => CellState::NotSubmitted(why.clone()),
     }
 }
 
@@ -209,8 +213,8 @@ mod tests {
         }
     }
 
-    fn seen(cell: &str, is_running: bool) -> Seen {
-        Seen {
+    fn seen(cell: &str, is_running: bool) -> ListedCell {
+        ListedCell {
             cell: cell.parse().unwrap(),
             is_running,
             job: "7_1".into(),
@@ -222,7 +226,7 @@ mod tests {
         Entry { attempt: 1, utc: "T".into(), cells: vec!["a.1".parse().unwrap()], event }
     }
 
-    fn state(found: Found, seen: &[Seen], entries: &[Entry]) -> State {
+    fn state(found: CellFolder, seen: &[ListedCell], entries: &[Entry]) -> CellState {
         let cell: CellId = "a.1".parse().unwrap();
         let plan =
             crate::plan::tests::plan("engine = \"slurm\"\n[[kind]]\nname = \"k\"\nnodes = [\"a\"]\n", 1);
@@ -233,8 +237,8 @@ mod tests {
 
     #[test]
     fn every_state_has_its_word_and_only_what_may_pass_is_due() {
-        let whole = |outcome| Found::Whole(Box::new(record("a.1", outcome)), 0);
-        let aside = || Found::Aside("x".into());
+        let whole = |outcome| CellFolder::Whole(Box::new(record("a.1", outcome)), 0);
+        let aside = || CellFolder::Aside("x".into());
         let submitted = [entry(Event::Submitted { job: Some("7".into()) })];
         let refused = [entry(Event::NotSubmitted { why: "no such node".into() })];
         let ended = [entry(Event::EndedBadly { why: "ansible-playbook ended with exit status: 4".into() })];
@@ -249,14 +253,14 @@ mod tests {
             // Failed before, and tried again now.
             (state(whole(Outcome::Failed), &running, &submitted), "running", false),
             (state(aside(), &running, &submitted), "running", false),
-            (state(Found::Nothing, &[seen("a.1", false)], &submitted), "waiting", false),
+            (state(CellFolder::Nothing, &[seen("a.1", false)], &submitted), "waiting", false),
             (state(aside(), &[], &submitted), "stopped", true),
-            (state(Found::Nothing, &[], &submitted), "lost", true),
-            (state(Found::Nothing, &[], &[entry(Event::Submitting)]), "lost", true),
-            (state(Found::Nothing, &[], &ended), "lost", true),
-            (state(Found::Nothing, &[], &refused), "not submitted", true),
-            (state(Found::Nothing, &[], &[]), "not yet submitted", true),
-            (state(Found::Broken("x".into()), &[], &submitted), "not usable", false),
+            (state(CellFolder::Nothing, &[], &submitted), "lost", true),
+            (state(CellFolder::Nothing, &[], &[entry(Event::Submitting)]), "lost", true),
+            (state(CellFolder::Nothing, &[], &ended), "lost", true),
+            (state(CellFolder::Nothing, &[], &refused), "not submitted", true),
+            (state(CellFolder::Nothing, &[], &[]), "not yet submitted", true),
+            (state(CellFolder::Broken("x".into()), &[], &submitted), "not usable", false),
         ] {
             assert_eq!((state.word(), state.is_due()), (word, is_due), "{state:?}");
         }
@@ -268,16 +272,16 @@ mod tests {
         let plan =
             crate::plan::tests::plan("engine = \"slurm\"\n[[kind]]\nname = \"k\"\nnodes = [\"a\"]\n", 1);
         let submitted = [entry(Event::Submitted { job: None })];
-        let state = |found: Found, entries: &[Entry]| {
+        let state = |found: CellFolder, entries: &[Entry]| {
             states(&plan, &BTreeMap::from([(cell.clone(), found)]), None, entries).remove(0).1
         };
-        for found in [Found::Aside("x".into()), Found::Nothing] {
+        for found in [CellFolder::Aside("x".into()), CellFolder::Nothing] {
             let state = state(found, &submitted);
-            assert_eq!((&state, state.is_due()), (&State::Unknown, false));
+            assert_eq!((&state, state.is_due()), (&CellState::Unknown, false));
         }
-        let whole = Found::Whole(Box::new(record("a.1", Outcome::Measured)), 0);
+        let whole = CellFolder::Whole(Box::new(record("a.1", Outcome::Measured)), 0);
         assert_eq!(state(whole, &submitted).word(), "measured");
-        assert_eq!(state(Found::Nothing, &[]), State::Missing);
+        assert_eq!(state(CellFolder::Nothing, &[]), CellState::Missing);
     }
 
     #[test]

@@ -71,14 +71,14 @@ pub fn measure_with(
     }
     let states = states(cpus);
     let mut meter = Meter::new(root, source, cpus);
-    let mut seen: Vec<State> = states.iter().map(|_| State::default()).collect();
+    let mut seen: Vec<BusyReadings> = states.iter().map(|_| BusyReadings::default()).collect();
     let interrupted = match run(bench, &mut meter, &states, &mut seen, rounds(states.len(), form)) {
         Err(ProbeError::Stopped) => true,
         other => other.map(|()| false)?,
     };
     let mut found = Clocks { interrupted, ..Clocks::default() };
-    for (busy, state) in states.iter().zip(&seen) {
-        state.report(u32::try_from(busy.len()).unwrap_or(u32::MAX), meter.lack.is_some(), &mut found);
+    for (busy, readings) in states.iter().zip(&seen) {
+        readings.report(u32::try_from(busy.len()).unwrap_or(u32::MAX), meter.lack.is_some(), &mut found);
     }
     found.gaps.extend(meter.lack);
     if !found.readings.is_empty() && found.readings.iter().all(|one| one.bzy_mhz.is_none() || by_kernel(one))
@@ -118,7 +118,7 @@ fn run(
     bench: &mut dyn Bench,
     meter: &mut Meter,
     states: &[Vec<u32>],
-    seen: &mut [State],
+    seen: &mut [BusyReadings],
     rounds: usize,
 ) -> Result<(), ProbeError> {
     for round in 0..rounds {
@@ -131,18 +131,18 @@ fn run(
     Ok(())
 }
 
-/// Runs one state: lets the clock settle, then measures.
+/// Keeps some logical CPUs busy: lets the clock settle, then measures.
 fn window(
     bench: &mut dyn Bench,
     meter: &mut Meter,
     busy: &[u32],
-    state: &mut State,
+    readings: &mut BusyReadings,
 ) -> Result<(), ProbeError> {
     bench.run(Kernel::Chain, busy, RAMP_NS)?;
     meter.start(busy);
     let timings = bench.run(Kernel::Chain, busy, WINDOW_NS)?;
-    meter.finish(state);
-    state.add_steps(&timings);
+    meter.finish(readings);
+    readings.add_steps(&timings);
     Ok(())
 }
 
@@ -180,13 +180,13 @@ impl<'a> Meter<'a> {
         self.kept.start(&self.reading, |_| plans.clone());
     }
 
-    fn finish(&mut self, state: &mut State) {
+    fn finish(&mut self, readings: &mut BusyReadings) {
         // The counters' own time is used, not the length of the window.
-        let left_out = self.kept.finish(0, |cpu, plan, grown| state.add_cycles(cpu, plan, grown));
-        state.gaps.extend(left_out);
+        let left_out = self.kept.finish(0, |cpu, plan, grown| readings.add_cycles(cpu, plan, grown));
+        readings.gaps.extend(left_out);
         for cpu in self.reading.iter() {
             if let Some(mhz) = cpufreq_mhz(self.root, cpu) {
-                state.cpus.entry(cpu).or_default().cpufreq_mhz.push(mhz);
+                readings.cpus.entry(cpu).or_default().cpufreq_mhz.push(mhz);
             }
         }
     }
@@ -202,20 +202,21 @@ fn cpufreq_mhz(root: &Path, cpu: u32) -> Option<f64> {
 
 /// Readings while some logical CPUs were busy together.
 #[derive(Default)]
-struct State {
-    cpus: BTreeMap<u32, Seen>,
+struct BusyReadings {
+    cpus: BTreeMap<u32, CpuReadings>,
     gaps: Vec<String>,
 }
 
+/// Readings of one of them, over all windows.
 #[derive(Default)]
-struct Seen {
+struct CpuReadings {
     cycles: Counts,
     elapsed_ns: u64,
     cpufreq_mhz: Vec<f64>,
     chain_mhz: Vec<f64>,
 }
 
-impl State {
+impl BusyReadings {
     fn add_steps(&mut self, timings: &[Timing]) {
         for timing in timings.iter().filter(|timing| timing.step_ns.is_finite() && timing.step_ns > 0.0) {
             self.cpus.entry(timing.cpu).or_default().chain_mhz.push(1e3 / timing.step_ns);

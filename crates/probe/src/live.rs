@@ -94,14 +94,14 @@ impl LiveBench {
         self.hands.keys().copied().collect()
     }
 
-    fn seats(&self, cpus: &[u32]) -> Result<Vec<Sender<Order>>, ProbeError> {
+    fn senders(&self, cpus: &[u32]) -> Result<Vec<Sender<Order>>, ProbeError> {
         if cpus.iter().copied().collect::<CpuSet>().len() < cpus.len() {
             return Err(ProbeError::Cpus(format!("a logical CPU appears twice in one window: {cpus:?}")));
         }
         let unknown =
             |cpu| format!("logical CPU {cpu} is not one of those that this probe uses ({})", self.cpus());
-        let seat = |cpu| self.hands.get(cpu).map(|hand| hand.orders.clone());
-        cpus.iter().map(|cpu| seat(cpu).ok_or_else(|| ProbeError::Cpus(unknown(cpu)))).collect()
+        let sender = |cpu| self.hands.get(cpu).map(|hand| hand.orders.clone());
+        cpus.iter().map(|cpu| sender(cpu).ok_or_else(|| ProbeError::Cpus(unknown(cpu)))).collect()
     }
 
     /// Sleeps until all threads have finished the window.
@@ -134,8 +134,8 @@ impl Bench for LiveBench {
         if cpus.is_empty() {
             return Ok(Vec::new());
         }
-        let seats = self.seats(cpus)?;
-        let window = Arc::new(Window::new(kernel, window_ns, seats, self.clock, Arc::clone(&self.stop)));
+        let senders = self.senders(cpus)?;
+        let window = Arc::new(Window::new(kernel, window_ns, senders, self.clock, Arc::clone(&self.stop)));
         window.wake(0);
         self.wait(&window, cpus)?;
         // A thread ends without a result only on request.

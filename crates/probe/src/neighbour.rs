@@ -57,8 +57,8 @@ pub fn watch(bench: &mut dyn Bench, cpus: &[u32], request: &Watch<'_>) -> Result
             wide.push(bench.run(Kernel::Wide, &wave, request.window_ns)?);
             chain.push(bench.run(Kernel::Chain, &wave, request.window_ns)?);
         }
-        for (seat, cpu) in wave.iter().enumerate() {
-            widths.insert(*cpu, Widths::of(&wide, &chain, seat));
+        for (position, cpu) in wave.iter().enumerate() {
+            widths.insert(*cpu, Widths::of(&wide, &chain, position));
         }
     }
     let of_cpu =
@@ -107,13 +107,14 @@ struct Widths {
 }
 
 impl Widths {
-    fn of(wide: &[Vec<Timing>], chain: &[Vec<Timing>], seat: usize) -> Self {
+    fn of(wide: &[Vec<Timing>], chain: &[Vec<Timing>], position: usize) -> Self {
         let step =
             |timing: &Timing| (timing.on_cpu_share >= RAN && timing.step_ns > 0.0).then_some(timing.step_ns);
-        let clock = smoothed(&chain.iter().map(|window| step(&window[seat])).collect::<Vec<Option<f64>>>());
+        let clock =
+            smoothed(&chain.iter().map(|window| step(&window[position])).collect::<Vec<Option<f64>>>());
         let (mut usable, mut all) = (Vec::new(), Vec::new());
         for (window, clock) in wide.iter().zip(clock) {
-            let timing = &window[seat];
+            let timing = &window[position];
             let (Some(clock), Some(step)) = (clock, step(timing)) else { continue };
             let adds = WIDE_ADDS_PER_STEP * clock / step;
             all.push(adds);
@@ -122,7 +123,7 @@ impl Widths {
             }
         }
         let shares: Vec<f64> =
-            wide.iter().chain(chain).map(|window| 1.0 - window[seat].on_cpu_share).collect();
+            wide.iter().chain(chain).map(|window| 1.0 - window[position].on_cpu_share).collect();
         let off_cpu_share = shares.iter().sum::<f64>() / shares.len().max(1) as f64;
         Self { usable, all, off_cpu_share: off_cpu_share.clamp(0.0, 1.0) }
     }

@@ -35,7 +35,7 @@ mod record;
 mod restore;
 mod server;
 
-pub use entry::{Entry, Here, Thread};
+pub use entry::{BootNamespace, Entry, Thread};
 pub use error::JournalError;
 pub use lasting::{LASTING, has_lasting, kind_of, lasting, left_lasting, says_line};
 pub use left::{Bound, PutBack, left, put_left_back};

@@ -6,16 +6,16 @@
 
 pub mod as_owner;
 pub mod find;
+pub mod folder_processes;
 pub mod journal;
-pub mod living;
 pub mod marked;
 pub mod masks;
 pub mod proc;
 pub mod programs;
 pub mod removal;
-pub mod room;
 pub mod segments;
 pub mod socket;
+pub mod space;
 pub mod spawn;
 pub mod state;
 pub mod stopping;

@@ -5,7 +5,7 @@
 //! the mark that it is complete. Leftovers are removed after an error; after a kill by the next call.
 
 use crate::engine::engine;
-use crate::environment::{Complete, Environment, State};
+use crate::environment::{Complete, Environment, EnvironmentState};
 use crate::find::Packages;
 use crate::lock::{Lock, Patience};
 use crate::private::{private_folder, write_synced};
@@ -81,7 +81,7 @@ impl Engines {
         let environment = self.environment(requirements);
         let folder = environment.folder().to_owned();
         let is_there = |complete| Added { was_there: true, folder: folder.clone(), complete };
-        if let (State::Ready(complete), false) = (self.state(requirements)?, how.force) {
+        if let (EnvironmentState::Ready(complete), false) = (self.state(requirements)?, how.force) {
             return Ok(is_there(complete));
         }
         let plan = self.plan(&environment, how, stop)?;
@@ -93,7 +93,7 @@ impl Engines {
             progress(&format!("waiting for process {process}, which installs or removes engines"));
         })?;
         // The process that had the lock may have made it.
-        if let (State::Ready(complete), false) = (self.state(requirements)?, how.force) {
+        if let (EnvironmentState::Ready(complete), false) = (self.state(requirements)?, how.force) {
             return Ok(is_there(complete));
         }
         lock.share_with_children()?;
@@ -114,7 +114,7 @@ impl Engines {
         stop: &AtomicBool,
     ) -> Result<Plan, AnalyticsError> {
         let folder = environment.folder();
-        if environment.state()? == State::Foreign {
+        if environment.state()? == EnvironmentState::Foreign {
             return Err(AnalyticsError::Foreign { folder: folder.to_owned() });
         }
         // venv refuses it with a message that does not help.

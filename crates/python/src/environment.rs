@@ -26,7 +26,7 @@ pub(crate) struct Environment {
 
 /// State of the folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum State {
+pub enum EnvironmentState {
     /// Nothing.
     Absent,
     /// Not made by threadwise.
@@ -115,35 +115,35 @@ impl Environment {
     ///
     /// # Errors
     /// They cannot be read.
-    pub(crate) fn state(&self) -> Result<State, AnalyticsError> {
+    pub(crate) fn state(&self) -> Result<EnvironmentState, AnalyticsError> {
         if !self.is_ours()? {
             return Ok(match self.folder.symlink_metadata() {
-                Ok(found) if found.is_dir() && is_empty(&self.folder) => State::Absent,
-                Ok(_) => State::Foreign,
-                Err(_) => State::Absent,
+                Ok(found) if found.is_dir() && is_empty(&self.folder) => EnvironmentState::Absent,
+                Ok(_) => EnvironmentState::Foreign,
+                Err(_) => EnvironmentState::Absent,
             });
         }
         let path = self.folder.join(COMPLETE);
         let text = match fs::read_to_string(&path) {
             Ok(text) => text,
             Err(cause) if cause.kind() == io::ErrorKind::NotFound => {
-                return Ok(State::Incomplete("an installation was interrupted".to_owned()));
+                return Ok(EnvironmentState::Incomplete("an installation was interrupted".to_owned()));
             }
             Err(cause) => return Err(AnalyticsError::io("read", &path)(cause)),
         };
         let Some(complete) = Complete::parse(&text) else {
-            return Ok(State::Incomplete(format!("{} is damaged", path.display())));
+            return Ok(EnvironmentState::Incomplete(format!("{} is damaged", path.display())));
         };
         let generator = self.requirements.has_generator.then(|| self.generator());
         for program in std::iter::once(self.python()).chain(generator) {
             if !crate::programs::is_program(&program) {
                 let why = format!("{} or its target does not exist", program.display());
-                return Ok(State::Incomplete(why));
+                return Ok(EnvironmentState::Incomplete(why));
             }
         }
         Ok(match complete.fingerprint == self.requirements.fingerprint() {
-            true => State::Ready(complete),
-            false => State::Outdated(complete),
+            true => EnvironmentState::Ready(complete),
+            false => EnvironmentState::Outdated(complete),
         })
     }
 
@@ -173,8 +173,8 @@ impl Environment {
     /// Threadwise did not make it, or the file system refuses.
     pub(crate) fn remove(&self) -> Result<(), AnalyticsError> {
         match self.state()? {
-            State::Foreign => return Err(AnalyticsError::Foreign { folder: self.folder.clone() }),
-            State::Absent if self.folder.symlink_metadata().is_err() => return Ok(()),
+            EnvironmentState::Foreign => return Err(AnalyticsError::Foreign { folder: self.folder.clone() }),
+            EnvironmentState::Absent if self.folder.symlink_metadata().is_err() => return Ok(()),
             _ => {}
         }
         let names = fs::read_dir(&self.folder)
@@ -265,19 +265,19 @@ mod tests {
     #[test]
     fn it_is_begun_completed_and_removed() {
         let (folder, environment) = place();
-        assert_eq!(environment.state().unwrap(), State::Absent);
+        assert_eq!(environment.state().unwrap(), EnvironmentState::Absent);
         environment.begin().unwrap();
         assert!(
-            matches!(environment.state().unwrap(), State::Incomplete(why) if why.contains("interrupted"))
+            matches!(environment.state().unwrap(), EnvironmentState::Incomplete(why) if why.contains("interrupted"))
         );
         environment.remove().unwrap();
         make(&environment, &whole());
-        assert_eq!(environment.state().unwrap(), State::Ready(whole()));
+        assert_eq!(environment.state().unwrap(), EnvironmentState::Ready(whole()));
         assert!(!environment.temporary().exists() && environment.size_bytes() > 0);
         let mode = environment.folder().metadata().unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o700);
         environment.remove().unwrap();
-        assert_eq!(environment.state().unwrap(), State::Absent);
+        assert_eq!(environment.state().unwrap(), EnvironmentState::Absent);
         assert!(folder.path().join("a").exists(), "only the folder itself is removed");
         environment.remove().unwrap();
     }
@@ -287,7 +287,7 @@ mod tests {
         let (_folder, environment) = place();
         let old = Complete { fingerprint: "0".repeat(64), ..whole() };
         make(&environment, &old);
-        assert_eq!(environment.state().unwrap(), State::Outdated(old.clone()));
+        assert_eq!(environment.state().unwrap(), EnvironmentState::Outdated(old.clone()));
         assert_eq!((old.version("duckdb"), old.version("x")), (Some("2.0.0"), None));
     }
 
@@ -301,22 +301,26 @@ mod tests {
             assert_eq!(Complete::parse(&text[..length]), None, "{length}");
         }
         fs::write(&path, &text[..text.len() / 2]).unwrap();
-        assert!(matches!(environment.state().unwrap(), State::Incomplete(why) if why.contains("damaged")));
+        assert!(
+            matches!(environment.state().unwrap(), EnvironmentState::Incomplete(why) if why.contains("damaged"))
+        );
         fs::write(&path, text).unwrap();
         // As when the system's Python is replaced by the next version.
         fs::remove_file(environment.python()).unwrap();
         symlink("/usr/bin/python3.0", environment.python()).unwrap();
-        assert!(matches!(environment.state().unwrap(), State::Incomplete(why) if why.contains("bin/python")));
+        assert!(
+            matches!(environment.state().unwrap(), EnvironmentState::Incomplete(why) if why.contains("bin/python"))
+        );
     }
 
     #[test]
     fn what_is_not_ours_is_left_alone() {
         let (folder, environment) = place();
         fs::create_dir_all(environment.folder()).unwrap();
-        assert_eq!(environment.state().unwrap(), State::Absent, "an empty folder has no owner");
+        assert_eq!(environment.state().unwrap(), EnvironmentState::Absent, "an empty folder has no owner");
         let precious = environment.folder().join("precious");
         fs::write(&precious, "precious").unwrap();
-        assert_eq!(environment.state().unwrap(), State::Foreign);
+        assert_eq!(environment.state().unwrap(), EnvironmentState::Foreign);
         assert!(environment.remove().unwrap_err().to_string().contains("not made by threadwise"));
         assert!(precious.exists());
         // A link to a whole environment is not one.
@@ -324,12 +328,12 @@ mod tests {
         make(&real, &whole());
         let linked = Environment::at(folder.path().join("linked"), &ANALYTICS);
         symlink(real.folder(), linked.folder()).unwrap();
-        assert_eq!(linked.state().unwrap(), State::Foreign);
+        assert_eq!(linked.state().unwrap(), EnvironmentState::Foreign);
         assert!(linked.remove().is_err() && real.python().exists());
         // A dangling link too.
         let dangling = Environment::at(folder.path().join("dangling"), &ANALYTICS);
         symlink("/proc/nowhere/at/all", dangling.folder()).unwrap();
-        assert_eq!(dangling.state().unwrap(), State::Foreign);
+        assert_eq!(dangling.state().unwrap(), EnvironmentState::Foreign);
     }
 
     #[test]
@@ -355,9 +359,9 @@ mod tests {
         // The marks go first and last.
         fs::remove_file(environment.folder().join(COMPLETE)).unwrap();
         fs::remove_dir_all(environment.venv()).unwrap();
-        assert!(matches!(environment.state().unwrap(), State::Incomplete(_)));
+        assert!(matches!(environment.state().unwrap(), EnvironmentState::Incomplete(_)));
         fs::remove_file(environment.folder().join(OWNER)).unwrap();
-        assert_eq!(environment.state().unwrap(), State::Absent);
+        assert_eq!(environment.state().unwrap(), EnvironmentState::Absent);
         environment.remove().unwrap();
         assert!(!environment.folder().exists());
     }

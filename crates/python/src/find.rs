@@ -1,7 +1,7 @@
 //! Finding the parts of an engine's worker: a Python, its program, and the generator of the data.
 
 use crate::engine::{AnalyticsEngine, engine, known};
-use crate::environment::State;
+use crate::environment::EnvironmentState;
 use crate::python;
 use crate::requirements::{GENERATOR, Requirements};
 use crate::{AnalyticsError, Engines, scripts};
@@ -37,7 +37,7 @@ print("end")
 
 /// The parts that run an engine.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Found {
+pub struct EngineInstallation {
     /// The engine.
     pub engine: &'static AnalyticsEngine,
     /// The Python of the environment.
@@ -50,15 +50,15 @@ pub struct Found {
     pub version: String,
 }
 
-impl Found {
-    /// Arguments for [`Found::python`] that make it the engine's worker: isolated from the user's
+impl EngineInstallation {
+    /// Arguments for [`EngineInstallation::python`] that make it the engine's worker: isolated from the user's
     /// Python settings and packages (`-I`), writing nothing beside sources (`-B`).
     pub fn args(&self) -> Vec<String> {
         // The folder's path was UTF-8 when it was opened.
         vec!["-I".to_owned(), "-B".to_owned(), self.script.to_string_lossy().into_owned()]
     }
 
-    /// Arguments for [`Found::python`] that make it a worker whose `load` checks the options of a treatment
+    /// Arguments for [`EngineInstallation::python`] that make it a worker whose `load` checks the options of a treatment
     /// and reads no data.
     pub fn check_args(&self) -> Vec<String> {
         let mut args = self.args();
@@ -79,14 +79,18 @@ impl Engines {
     /// # Errors
     /// The engine is unknown or not installed, or the user's own environment lacks a part; the
     /// message has the next step.
-    pub fn find(&self, name: &str, python_override: Option<&Path>) -> Result<Found, AnalyticsError> {
+    pub fn find(
+        &self,
+        name: &str,
+        python_override: Option<&Path>,
+    ) -> Result<EngineInstallation, AnalyticsError> {
         let engine = engine(name)?;
         let (python, generator, version) = match python_override {
             Some(python) => own_environment(engine, python)?,
             None => self.ours(engine)?,
         };
         let script = scripts::ensure(self.home())?.join(engine.script);
-        Ok(Found { engine, python, script, generator, version })
+        Ok(EngineInstallation { engine, python, script, generator, version })
     }
 
     /// The parts that run the engine `name` if another environment has its data and its referee: in that of `python`,
@@ -94,12 +98,16 @@ impl Engines {
     ///
     /// # Errors
     /// Those of [`Engines::find`].
-    pub fn find_alone(&self, name: &str, python: Option<&Path>) -> Result<Found, AnalyticsError> {
+    pub fn find_alone(
+        &self,
+        name: &str,
+        python: Option<&Path>,
+    ) -> Result<EngineInstallation, AnalyticsError> {
         let Some(python) = python else { return self.find(name, None) };
         let engine = engine(name)?;
         let (python, version) = lone_environment(engine, python)?;
         let script = scripts::ensure(self.home())?.join(engine.script);
-        Ok(Found { engine, python, script, generator: None, version })
+        Ok(EngineInstallation { engine, python, script, generator: None, version })
     }
 
     fn ours(&self, engine: &AnalyticsEngine) -> Result<(PathBuf, Option<PathBuf>, String), AnalyticsError> {
@@ -107,11 +115,13 @@ impl Engines {
         let environment = self.environment(engine.requirements);
         let generator = engine.requirements.has_generator.then(|| environment.generator());
         match self.state(engine.requirements)? {
-            State::Absent => Err(AnalyticsError::Absent { engine: name }),
-            State::Foreign => Err(AnalyticsError::Foreign { folder: environment.folder().to_owned() }),
-            State::Incomplete(why) => Err(AnalyticsError::Incomplete { engine: name, why }),
-            State::Outdated(_) => Err(AnalyticsError::Outdated { engine: name }),
-            State::Ready(complete) => match complete.version(engine.package) {
+            EnvironmentState::Absent => Err(AnalyticsError::Absent { engine: name }),
+            EnvironmentState::Foreign => {
+                Err(AnalyticsError::Foreign { folder: environment.folder().to_owned() })
+            }
+            EnvironmentState::Incomplete(why) => Err(AnalyticsError::Incomplete { engine: name, why }),
+            EnvironmentState::Outdated(_) => Err(AnalyticsError::Outdated { engine: name }),
+            EnvironmentState::Ready(complete) => match complete.version(engine.package) {
                 Some(version) => Ok((environment.python(), generator, version.to_owned())),
                 None => Err(AnalyticsError::Outdated { engine: name }),
             },

@@ -2,7 +2,7 @@
 
 use crate::AnalyticsError;
 use crate::engine::environments;
-use crate::environment::{Environment, State};
+use crate::environment::{Environment, EnvironmentState};
 use crate::lock::{Lock, Patience};
 use crate::requirements::Requirements;
 use crate::{python, scripts};
@@ -22,7 +22,7 @@ pub struct Engines {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Status {
     /// State of the folder.
-    pub state: State,
+    pub state: EnvironmentState,
     /// Its folder.
     pub folder: PathBuf,
     /// Disk space that it takes; `None` if it is not installed.
@@ -64,19 +64,19 @@ impl Engines {
     ///
     /// # Errors
     /// The folder cannot be read.
-    pub fn state(&self, requirements: &'static Requirements) -> Result<State, AnalyticsError> {
+    pub fn state(&self, requirements: &'static Requirements) -> Result<EnvironmentState, AnalyticsError> {
         let environment = self.environment(requirements);
         let state = environment.state()?;
-        let State::Ready(complete) = &state else { return Ok(state) };
+        let EnvironmentState::Ready(complete) = &state else { return Ok(state) };
         Ok(match python::version(&environment.python()) {
             Ok(version) if version == complete.python => state,
             // Another bug fix release has the same package folder.
             Ok(version) if minor(&version) == minor(&complete.python) => state,
-            Ok(version) => State::Incomplete(format!(
+            Ok(version) => EnvironmentState::Incomplete(format!(
                 "it was made for Python {}, which is now {version}",
                 complete.python
             )),
-            Err(why) => State::Incomplete(why),
+            Err(why) => EnvironmentState::Incomplete(why),
         })
     }
 
@@ -87,7 +87,7 @@ impl Engines {
     pub fn status(&self, requirements: &'static Requirements) -> Result<Status, AnalyticsError> {
         let environment = self.environment(requirements);
         let state = self.state(requirements)?;
-        let is_ours = !matches!(state, State::Absent | State::Foreign);
+        let is_ours = !matches!(state, EnvironmentState::Absent | EnvironmentState::Foreign);
         let size_bytes = is_ours.then(|| environment.size_bytes());
         Ok(Status { state, folder: environment.folder().to_owned(), size_bytes })
     }
@@ -159,7 +159,7 @@ mod tests {
     fn looking_makes_nothing() {
         let folder = tempfile::tempdir().unwrap();
         let engines = Engines::open(folder.path()).unwrap();
-        assert_eq!(engines.status(&ANALYTICS).unwrap().state, State::Absent);
+        assert_eq!(engines.status(&ANALYTICS).unwrap().state, EnvironmentState::Absent);
         assert!(!engines.remove(&ANALYTICS).unwrap());
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
     }

@@ -35,7 +35,7 @@ mod fake;
 
 pub use add::{Add, Added};
 pub use engine::{AnalyticsEngine, REFEREE, engine, environments, known};
-pub use environment::{Complete, State};
+pub use environment::{Complete, EnvironmentState};
 pub use error::AnalyticsError;
-pub use find::Found;
+pub use find::EngineInstallation;
 pub use folder::Engines;

@@ -1,5 +1,5 @@
 //! An item in a separate process with only the rights of the database's owner: what root does
-//! on a user's ground (`ground`).
+//! on a user's ground (`runs_as`).
 //!
 //! The process is this program again, started by root from `/proc/self/exe`. It gets a request over a socket,
 //! permanently becomes the owner before it touches anything, does what any run of that user would do, and reports

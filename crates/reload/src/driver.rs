@@ -47,9 +47,9 @@ impl Default for Settings {
     }
 }
 
-/// One database file and the places of its reload beside it.
+/// One database file, the files of its reload beside it, and the settings.
 #[derive(Debug)]
-pub struct Work {
+pub struct ReloadItem {
     /// The database's path; absolute, without links.
     pub database: PathBuf,
     /// The work folder beside it, mode 0700; all of it is removed at the end.
@@ -65,7 +65,7 @@ pub struct Work {
     warnings: Mutex<Vec<String>>,
 }
 
-impl Work {
+impl ReloadItem {
     pub(crate) fn new(
         database: PathBuf,
         folder: PathBuf,
@@ -159,7 +159,7 @@ pub trait Driver: Send + Sync {
     ///
     /// # Errors
     /// [`ItemError::Skip`] if it is in use, damaged, or not this engine's; then it is unchanged.
-    fn hold(&self, reload: &Work) -> Result<Box<dyn Held>, ItemError>;
+    fn hold(&self, reload: &ReloadItem) -> Result<Box<dyn Held>, ItemError>;
 
     /// Undoes what `hold` and `seal` did to the file `work.database` when their process was killed; also
     /// makes a kept original usable again. Having nothing to do is not an error: it may be called at any time while
@@ -167,7 +167,7 @@ pub trait Driver: Send + Sync {
     ///
     /// # Errors
     /// The file could not be restored; the next recovery tries again.
-    fn recover(&self, reload: &Work) -> Result<(), ItemError>;
+    fn recover(&self, reload: &ReloadItem) -> Result<(), ItemError>;
 
     /// Whether a file has this engine's seal.
     ///
@@ -179,7 +179,7 @@ pub trait Driver: Send + Sync {
     ///
     /// # Errors
     /// It cannot be opened; the original is then kept.
-    fn reopen(&self, reload: &Work) -> Result<(), ItemError>;
+    fn reopen(&self, reload: &ReloadItem) -> Result<(), ItemError>;
 
     /// Checks the database under its name as `check` checked it before the swap: for a recovery, which
     /// cannot know what happened to the new file since. With [`Depth::Count`] its tables and rows are
@@ -187,7 +187,7 @@ pub trait Driver: Send + Sync {
     ///
     /// # Errors
     /// What is wrong with it; the original is then kept.
-    fn verify(&self, reload: &Work, depth: Depth) -> Result<Option<Checked>, ItemError>;
+    fn verify(&self, reload: &ReloadItem, depth: Depth) -> Result<Option<Checked>, ItemError>;
 }
 
 /// A held database. Dropped without `release`, as on a kill: `recover` restores it.
@@ -202,32 +202,32 @@ pub trait Held {
     ///
     /// # Errors
     /// The copy is incomplete.
-    fn backup(&mut self, reload: &Work) -> Result<(), ItemError>;
+    fn backup(&mut self, reload: &ReloadItem) -> Result<(), ItemError>;
 
     /// Makes `work.new` of `work.backup`, with the original's persistent settings.
     ///
     /// # Errors
     /// The new file is incomplete.
-    fn restore(&mut self, reload: &Work) -> Result<(), ItemError>;
+    fn restore(&mut self, reload: &ReloadItem) -> Result<(), ItemError>;
 
     /// Compares the new database with the original, which is still held, and leaves `work.new` closed and
     /// without side files.
     ///
     /// # Errors
     /// They differ, or the new one is damaged.
-    fn check(&mut self, reload: &Work) -> Result<Checked, ItemError>;
+    fn check(&mut self, reload: &ReloadItem) -> Result<Checked, ItemError>;
 
     /// Changes the old file durably so that no process with an old descriptor can commit into it after the
     /// swap. The last step before the swap; the original has its second name already.
     ///
     /// # Errors
     /// Another process has it open, or it could not be written.
-    fn seal(&mut self, reload: &Work) -> Result<(), ItemError>;
+    fn seal(&mut self, reload: &ReloadItem) -> Result<(), ItemError>;
 
     /// Ends the hold. `swapped`: the new file has the name, and the old one stays sealed. Otherwise
     /// everything is restored as before `hold`.
     ///
     /// # Errors
     /// Something could not be restored, in one line; the state stays for a recovery.
-    fn release(self: Box<Self>, reload: &Work, swapped: bool) -> Result<(), ItemError>;
+    fn release(self: Box<Self>, reload: &ReloadItem, swapped: bool) -> Result<(), ItemError>;
 }

@@ -76,7 +76,7 @@ pub struct Folder {
 
 /// A file of an item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Place {
+pub enum ItemFile {
     /// The database's name.
     Database,
     /// Its second name, which is kept.
@@ -160,12 +160,12 @@ impl Folder {
         &self.outside
     }
 
-    /// The place of a file of the item: its folder and its name there.
-    pub fn at(&self, place: Place) -> (&Dir, &OsStr) {
-        match place {
-            Place::Database => (&self.outside, &self.database),
-            Place::Kept => (&self.outside, &self.kept),
-            Place::New => (&self.inside, OsStr::new(NEW)),
+    /// A file of the item: its folder and its name there.
+    pub fn at(&self, file: ItemFile) -> (&Dir, &OsStr) {
+        match file {
+            ItemFile::Database => (&self.outside, &self.database),
+            ItemFile::Kept => (&self.outside, &self.kept),
+            ItemFile::New => (&self.inside, OsStr::new(NEW)),
         }
     }
 
@@ -173,8 +173,8 @@ impl Folder {
     ///
     /// # Errors
     /// The name cannot be inspected.
-    pub fn inode(&self, place: Place) -> Result<Option<Inode>, ItemError> {
-        let (dir, name) = self.at(place);
+    pub fn inode(&self, file: ItemFile) -> Result<Option<Inode>, ItemError> {
+        let (dir, name) = self.at(file);
         dir.inode(name)
     }
 
@@ -182,8 +182,8 @@ impl Folder {
     ///
     /// # Errors
     /// Those of `unlink(2)`.
-    pub fn remove_name(&self, place: Place) -> io::Result<()> {
-        let (dir, name) = self.at(place);
+    pub fn remove_name(&self, file: ItemFile) -> io::Result<()> {
+        let (dir, name) = self.at(file);
         dir.remove(name)
     }
 

@@ -1,17 +1,17 @@
 //! One file: refuse, hold, copy, check, link, seal, swap, release, clear; and the way back from every step.
 
 use crate::apart;
-use crate::driver::{Driver, Held, Work};
+use crate::driver::{Driver, Held, ReloadItem};
 use crate::error::ItemError;
-use crate::folder::{self, Folder, Place};
-use crate::ground::{self, Ground};
+use crate::folder::{self, Folder, ItemFile};
 use crate::identity::{Identity, stat};
 use crate::metadata::Metadata;
 pub use crate::options::{Hook, ItemOptions, Step};
 use crate::recover;
 use crate::refuse;
 pub use crate::report::{Outcome, Report, Stage};
-use crate::state::{Originals, State, StateFile};
+use crate::runs_as::{self, RunsAs};
+use crate::state::{ItemState, Originals, StateFile};
 use crate::swap;
 use std::path::Path;
 use std::sync::Arc;
@@ -54,7 +54,7 @@ impl Way<'_> {
     fn prepare(&self, path: &Path, report: &mut Report) -> Result<(), ItemError> {
         (self.on_stage)(Stage::Hold);
         let database = refuse::resolve(path)?;
-        if let Ground::Owner(owner) = ground::of(&database)? {
+        if let RunsAs::Owner(owner) = runs_as::of(&database)? {
             *report = apart::reload(&owner, &database, self.driver.name(), self.options, self.on_stage)?;
             return Ok(());
         }
@@ -83,13 +83,13 @@ impl Way<'_> {
         }
         refuse::beside(database, folder, report.bytes_before)?;
         self.after(Step::Folder, database)?;
-        let state = State {
+        let state = ItemState {
             engine: self.driver.name().to_owned(),
             originals: self.options.originals,
-            ..State::default()
+            ..ItemState::default()
         };
         let state = StateFile::create(folder.inside(), state)?;
-        let reload = Work::new(
+        let reload = ReloadItem::new(
             database.to_owned(),
             folder.path().to_owned(),
             self.options.settings.clone(),
@@ -103,7 +103,7 @@ impl Way<'_> {
         ended
     }
 
-    fn hold(&self, reload: &Work, folder: &Folder, report: &mut Report) -> Result<(), ItemError> {
+    fn hold(&self, reload: &ReloadItem, folder: &Folder, report: &mut Report) -> Result<(), ItemError> {
         let mut held = self.driver.hold(reload)?;
         match self.until_swap(held.as_mut(), reload, folder, report) {
             Ok(()) => self.finish(held, reload, folder, report),
@@ -123,7 +123,7 @@ impl Way<'_> {
     fn until_swap(
         &self,
         held: &mut dyn Held,
-        reload: &Work,
+        reload: &ReloadItem,
         folder: &Folder,
         report: &mut Report,
     ) -> Result<(), ItemError> {
@@ -155,14 +155,14 @@ impl Way<'_> {
         self.after(Step::Sealed, &reload.database)?;
         // Since the last check there were several syncs. A file that gets the name after this one is not lost, but
         // ends in the work folder.
-        if folder.inode(Place::Database)? != Some(original.inode) {
+        if folder.inode(ItemFile::Database)? != Some(original.inode) {
             return Err(ItemError::failed(format!(
                 "another process gave the name to another file, which is unchanged; the original is {}",
                 folder::kept_of(&reload.database).display()
             )));
         }
         swap::take_name(folder).map_err(|error| {
-            let original = match folder.inode(Place::Database) {
+            let original = match folder.inode(ItemFile::Database) {
                 Ok(None) => format!("; the original is {}", folder::kept_of(&reload.database).display()),
                 _ => String::new(),
             };
@@ -174,7 +174,7 @@ impl Way<'_> {
     fn finish(
         &self,
         held: Box<dyn Held>,
-        reload: &Work,
+        reload: &ReloadItem,
         folder: &Folder,
         report: &mut Report,
     ) -> Result<(), ItemError> {
@@ -205,7 +205,7 @@ impl Way<'_> {
             reload.warn(error.to_string());
         }
         if self.options.originals == Originals::Remove {
-            folder.remove_name(Place::Kept).map_err(|error| to_original(ItemError::failed(error)))?;
+            folder.remove_name(ItemFile::Kept).map_err(|error| to_original(ItemError::failed(error)))?;
             report.kept = None;
         }
         Ok(())
@@ -218,10 +218,10 @@ fn identity(path: &Path) -> Result<Identity, ItemError> {
 }
 
 /// Gives the new file the old one's metadata, makes it durable, and returns its identity.
-fn dress(reload: &Work, folder: &Folder) -> Result<Identity, ItemError> {
+fn dress(reload: &ReloadItem, folder: &Folder) -> Result<Identity, ItemError> {
     let refused = |error: &dyn std::fmt::Display| ItemError::failed(format!("the new file: {error}"));
     let metadata = Metadata::of(&reload.database).map_err(|error| refused(&error))?;
-    let (inside, name) = folder.at(Place::New);
+    let (inside, name) = folder.at(ItemFile::New);
     let new = inside.regular(name).map_err(|error| refused(&error))?;
     metadata.give(&new).map_err(|error| refused(&error))?;
     // The name in the work folder becomes durable with the state that is written next.
@@ -231,7 +231,7 @@ fn dress(reload: &Work, folder: &Folder) -> Result<Identity, ItemError> {
 }
 
 /// Checks that no process replaced the original, linked it or wrote to it.
-fn unchanged(reload: &Work, original: Identity, copying_writes: bool) -> Result<(), ItemError> {
+fn unchanged(reload: &ReloadItem, original: Identity, copying_writes: bool) -> Result<(), ItemError> {
     let found = stat(&reload.database).map_err(|error| ItemError::failed(format!("it is gone: {error}")))?;
     let now = Identity::of(&found);
     let same = now.inode == original.inode && (copying_writes || now == original);

@@ -1,8 +1,8 @@
 //! The list of files: given as arguments or in a text file, each file once, and their order.
 
 use crate::error::{ItemError, ReloadError};
-use crate::ground;
 use crate::identity::Inode;
+use crate::runs_as;
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
@@ -76,7 +76,7 @@ pub fn read(given: &[PathBuf]) -> Result<Vec<Entry>, ReloadError> {
     let mut entries = Vec::new();
     for path in paths(given)? {
         let refused = |why: std::io::Error| ReloadError::List { path: path.clone(), why: why.to_string() };
-        let (database, refusal) = ground::follow(&path).map_err(refused)?;
+        let (database, refusal) = runs_as::follow(&path).map_err(refused)?;
         let found = fs::symlink_metadata(&database).map_err(refused)?;
         if seen.insert(Inode { dev: found.dev(), ino: found.ino() }) {
             entries.push(Entry { path, database, refusal, size_bytes: found.size() });

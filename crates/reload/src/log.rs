@@ -24,12 +24,12 @@ pub struct Log {
     file: File,
     /// Engine and options of this run, in one word.
     made: String,
-    done: HashMap<PathBuf, (String, Seen)>,
+    done: HashMap<PathBuf, (String, FileVersion)>,
 }
 
-/// Identifies a file in its present version. Device numbers are left out: they change with a reboot.
+/// A file in its present version. Device numbers are left out: they change with a reboot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Seen {
+struct FileVersion {
     ino: u64,
     size_bytes: u64,
     mtime_ns: i128,
@@ -60,7 +60,9 @@ impl Log {
 
     /// Whether the file was finished with this run's engine and options and not written to since.
     pub fn is_done(&self, database: &Path, now: Identity) -> bool {
-        self.done.get(database).is_some_and(|(made, seen)| *made == self.made && *seen == Seen::of(now))
+        self.done
+            .get(database)
+            .is_some_and(|(made, seen)| *made == self.made && *seen == FileVersion::of(now))
     }
 
     /// Records that a file is finished, with its identity.
@@ -68,7 +70,7 @@ impl Log {
     /// # Errors
     /// It cannot be written durably.
     pub fn append(&mut self, database: &Path, new: Identity) -> io::Result<()> {
-        let seen = Seen::of(new);
+        let seen = FileVersion::of(new);
         let (made, ino, size, mtime) = (&self.made, seen.ino, seen.size_bytes, seen.mtime_ns);
         // One write, so that lines of several jobs or runs do not mix.
         self.file.write_all(
@@ -79,13 +81,13 @@ impl Log {
     }
 }
 
-impl Seen {
+impl FileVersion {
     fn of(identity: Identity) -> Self {
         Self { ino: identity.inode.ino, size_bytes: identity.size_bytes, mtime_ns: identity.mtime_ns }
     }
 }
 
-fn parse(line: &str) -> Option<(PathBuf, (String, Seen))> {
+fn parse(line: &str) -> Option<(PathBuf, (String, FileVersion))> {
     let mut words = line.split(' ');
     (words.next()? == "done").then_some(())?;
     let ino = words.next()?.parse().ok()?;
@@ -93,7 +95,7 @@ fn parse(line: &str) -> Option<(PathBuf, (String, Seen))> {
     let mtime_ns = words.next()?.parse().ok()?;
     let made = words.next()?.to_owned();
     let path = PathBuf::from(OsString::from_vec(unescaped(words.next()?)?));
-    words.next().is_none().then_some((path, (made, Seen { ino, size_bytes, mtime_ns })))
+    words.next().is_none().then_some((path, (made, FileVersion { ino, size_bytes, mtime_ns })))
 }
 
 #[cfg(test)]

@@ -2,13 +2,13 @@
 //! may itself be killed.
 
 use crate::apart;
-use crate::driver::{Depth, Driver, Settings, Work};
+use crate::driver::{Depth, Driver, ReloadItem, Settings};
 use crate::error::ItemError;
-use crate::folder::{self, Folder, Place};
-use crate::ground::{self, Ground};
+use crate::folder::{self, Folder, ItemFile};
 use crate::identity::{Identity, Inode, parent};
 use crate::report::Checked;
 pub use crate::report::Recovered;
+use crate::runs_as::{self, RunsAs};
 use crate::state::{Originals, Phase, StateFile};
 use crate::swap;
 use std::fs;
@@ -26,9 +26,9 @@ pub fn recover(path: &Path, settings: &Settings) -> Result<Recovered, ItemError>
         return Ok(Recovered::Nothing);
     }
     not_by_a_link(path, &database)?;
-    match ground::of(&database)? {
-        Ground::Ours => take_over(&database, settings, &|name| crate::driver(name, settings)),
-        Ground::Owner(owner) => apart::recover(&owner, &database, settings),
+    match runs_as::of(&database)? {
+        RunsAs::Ours => take_over(&database, settings, &|name| crate::driver(name, settings)),
+        RunsAs::Owner(owner) => apart::recover(&owner, &database, settings),
     }
 }
 
@@ -68,7 +68,7 @@ fn database_of(path: &Path) -> Result<PathBuf, ItemError> {
 fn not_by_a_link(path: &Path, database: &Path) -> Result<(), ItemError> {
     let is_followed = fs::canonicalize(path).is_ok_and(|found| found == database);
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let (found, why) = ground::led_to(if is_followed { path } else { folder }, Some(database))
+    let (found, why) = runs_as::led_to(if is_followed { path } else { folder }, Some(database))
         .map_err(|error| ItemError::skip(format!("cannot be found: {error}")))?;
     match why {
         Some(why) => Err(ItemError::skip(why)),
@@ -124,11 +124,11 @@ fn recovered(
     let (phase, originals, files) = (state.state().phase, state.state().originals, state.state().files);
     let stop = Arc::new(AtomicBool::new(false));
     let path = folder.path().to_owned();
-    let reload = Work::new(database.to_owned(), path, settings.clone(), stop, Some(state));
+    let reload = ReloadItem::new(database.to_owned(), path, settings.clone(), stop, Some(state));
     if let (Phase::Ready, Some((original, new))) = (phase, files) {
         swap::clear(&reload, &folder, original, new)?;
     }
-    let now = folder.inode(Place::Database)?;
+    let now = folder.inode(ItemFile::Database)?;
     let recovered = match (phase, files) {
         (Phase::Ready, Some((original, new))) if now == Some(new) => {
             finish(&reload, &folder, originals, original, driver)?;
@@ -144,7 +144,7 @@ fn recovered(
         }
         (phase, _) if now.is_none() => {
             let kept = folder::kept_of(database);
-            let original = match phase == Phase::Ready && folder.inode(Place::Kept)?.is_some() {
+            let original = match phase == Phase::Ready && folder.inode(ItemFile::Kept)?.is_some() {
                 true => format!(" (the original may be {})", kept.display()),
                 false => String::new(),
             };
@@ -165,7 +165,7 @@ fn recovered(
 /// The steps after the swap. The original is the only good copy if something happened to the new file
 /// since, so nothing is removed before that one was checked again.
 fn finish(
-    reload: &Work,
+    reload: &ReloadItem,
     folder: &Folder,
     originals: Originals,
     original: Inode,
@@ -176,7 +176,7 @@ fn finish(
         .outside()
         .sync()
         .map_err(|error| ItemError::failed(format!("cannot make the swap durable: {error}")))?;
-    if folder.inode(Place::Kept)? != Some(original) {
+    if folder.inode(ItemFile::Kept)? != Some(original) {
         // It was removed, by this program or the user, or is in use elsewhere: there is nothing left to decide.
         return Ok(());
     }
@@ -194,13 +194,13 @@ fn finish(
         return Ok(());
     }
     folder
-        .remove_name(Place::Kept)
+        .remove_name(ItemFile::Kept)
         .map_err(|error| ItemError::failed(format!("cannot remove {}: {error}", kept.display())))
 }
 
 /// Checks that the new file is the one that was swapped in, unchanged, and that the engine still finds in it the same
 /// as before the swap.
-fn same_and_right(reload: &Work, driver: &dyn Driver) -> Result<(), ItemError> {
+fn same_and_right(reload: &ReloadItem, driver: &dyn Driver) -> Result<(), ItemError> {
     let expected = reload.with_state(|state| state.state().expected).flatten();
     let expected = expected.ok_or_else(|| {
         ItemError::failed("the results from before the swap are missing, so it cannot be compared")
@@ -244,7 +244,7 @@ fn side_of(database: &Path, suffix: &str) -> PathBuf {
 }
 
 /// What the user has to decide, and how.
-fn undecided(reload: &Work, kept: &Path, why: &ItemError) -> ItemError {
+fn undecided(reload: &ReloadItem, kept: &Path, why: &ItemError) -> ItemError {
     let (database, kept) = (reload.database.display(), kept.display());
     let has = |suffix: &&str| fs::symlink_metadata(side_of(&reload.database, suffix)).is_ok();
     // SQLite would read them into the original.
@@ -269,7 +269,7 @@ pub fn unseal(path: &Path, settings: &Settings, driver: &dyn Driver) -> Result<b
     if !fs::metadata(&file).is_ok_and(|found| found.is_file()) {
         return Err(ItemError::skip("is not a regular file"));
     }
-    if let Ground::Owner(owner) = ground::of(&file)? {
+    if let RunsAs::Owner(owner) = runs_as::of(&file)? {
         return apart::unseal(&owner, &file, driver.name(), settings);
     }
     // A file that is being reloaded must be sealed, under both of its names.
@@ -284,6 +284,6 @@ pub fn unseal(path: &Path, settings: &Settings, driver: &dyn Driver) -> Result<b
     if !driver.is_sealed(&file)? {
         return Ok(false);
     }
-    let reload = Work::without_state(&file, parent(&file).to_owned(), settings.clone());
+    let reload = ReloadItem::without_state(&file, parent(&file).to_owned(), settings.clone());
     driver.recover(&reload).map(|()| true)
 }

@@ -9,7 +9,7 @@ use rustix::process::{Resource, getrlimit};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use threadwise_process::room::free_bytes;
+use threadwise_process::space::free_bytes;
 
 const MOUNTED: &str = "is mounted by itself, so no other file can take its name";
 

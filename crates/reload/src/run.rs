@@ -4,7 +4,6 @@ use crate::apart;
 use crate::driver::{Driver, Settings};
 use crate::error::{ItemError, ReloadError};
 use crate::folder::path_of;
-use crate::ground::{self, Ground};
 use crate::identity::{Identity, parent};
 use crate::item::reload;
 use crate::list::{Entry, Order, ordered};
@@ -12,6 +11,7 @@ use crate::log::Log;
 use crate::options::ItemOptions;
 use crate::refuse;
 use crate::report::{Outcome, Report, Stage};
+use crate::runs_as::{self, RunsAs};
 use crate::watch::Watchdog;
 use rustix::process::{Resource, getrlimit};
 use std::path::{Path, PathBuf};
@@ -200,7 +200,7 @@ fn descriptors(why: &str) -> &'static str {
 /// # Errors
 /// [`ItemError::Skip`] with the reason.
 pub fn look(database: &Path, driver: &dyn Driver, settings: &Settings) -> Result<(), ItemError> {
-    if let Ground::Owner(owner) = ground::of(database)? {
+    if let RunsAs::Owner(owner) = runs_as::of(database)? {
         return apart::look(&owner, database, driver.name(), settings);
     }
     if path_of(database).symlink_metadata().is_ok() {

@@ -11,9 +11,9 @@ use std::path::{Path, PathBuf};
 /// Most folders that are read: a limit against endless trees, far above real folders of databases.
 const MAX_FOLDERS: usize = 200_000;
 
-/// What was found, and what was not read.
+/// Leftovers of killed runs, and what was not read.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Found {
+pub struct Leftovers {
     /// Databases with leftovers, in the order of their names.
     pub databases: Vec<PathBuf>,
     /// Number of folders read.
@@ -31,14 +31,14 @@ pub struct Found {
 ///
 /// # Errors
 /// The folder itself cannot be read.
-pub fn below(folder: &Path) -> Result<Found, ItemError> {
+pub fn below(folder: &Path) -> Result<Leftovers, ItemError> {
     if let Some(database) = folder::database_of(folder) {
-        return Ok(Found { databases: vec![database], folders: 1, ..Found::default() });
+        return Ok(Leftovers { databases: vec![database], folders: 1, ..Leftovers::default() });
     }
     let refused = |error: io::Error| ItemError::skip(format!("the folder cannot be read: {error}"));
     let device = fs::metadata(folder).map(|found| std::os::unix::fs::MetadataExt::dev(&found));
     let device = device.map_err(refused)?;
-    let mut found = Found::default();
+    let mut found = Leftovers::default();
     let mut next = look(folder, &mut found).map_err(refused)?;
     while let Some(folder) = next.pop() {
         if found.folders >= MAX_FOLDERS {
@@ -64,7 +64,7 @@ pub fn below(folder: &Path) -> Result<Found, ItemError> {
 }
 
 /// One folder: its leftovers, and the folders in it.
-fn look(folder: &Path, found: &mut Found) -> io::Result<Vec<PathBuf>> {
+fn look(folder: &Path, found: &mut Leftovers) -> io::Result<Vec<PathBuf>> {
     let mut folders = Vec::new();
     for entry in fs::read_dir(folder)? {
         let path = entry?.path();

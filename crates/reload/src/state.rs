@@ -60,9 +60,9 @@ impl Expected {
     }
 }
 
-/// The record of an item.
+/// The state of an item, as it is written to its work folder.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct State {
+pub struct ItemState {
     /// Name of the driver.
     pub engine: String,
     /// Its progress.
@@ -77,7 +77,7 @@ pub struct State {
     pub notes: BTreeMap<String, String>,
 }
 
-impl State {
+impl ItemState {
     fn text(&self) -> String {
         let phase = match self.phase {
             Phase::Begun => "begun",
@@ -134,7 +134,7 @@ impl State {
 #[derive(Debug)]
 pub struct StateFile {
     folder: Dir,
-    state: State,
+    state: ItemState,
 }
 
 impl StateFile {
@@ -142,7 +142,7 @@ impl StateFile {
     ///
     /// # Errors
     /// It could not be written durably.
-    pub fn create(folder: &Dir, state: State) -> Result<Self, ItemError> {
+    pub fn create(folder: &Dir, state: ItemState) -> Result<Self, ItemError> {
         let file = Self { folder: folder.try_clone().map_err(ItemError::failed)?, state };
         file.write().map(|()| file)
     }
@@ -155,7 +155,7 @@ impl StateFile {
         let path = folder.path().join(STATE);
         let refused = |error: io::Error| ItemError::skip(format!("cannot read {}: {error}", path.display()));
         let Some(text) = folder.text(OsStr::new(STATE), MAX_BYTES).map_err(refused)? else { return Ok(None) };
-        let state = State::parse(&text).ok_or_else(|| {
+        let state = ItemState::parse(&text).ok_or_else(|| {
             ItemError::skip(format!(
                 "{} is not understood: recover with the version of threadwise that wrote it",
                 path.display()
@@ -165,7 +165,7 @@ impl StateFile {
     }
 
     /// The record.
-    pub fn state(&self) -> &State {
+    pub fn state(&self) -> &ItemState {
         &self.state
     }
 
@@ -209,8 +209,8 @@ mod tests {
     use super::*;
     use std::fs;
 
-    fn example() -> State {
-        State {
+    fn example() -> ItemState {
+        ItemState {
             engine: "sqlite".into(),
             phase: Phase::Ready,
             originals: Originals::Remove,
@@ -227,15 +227,15 @@ mod tests {
     #[test]
     fn a_state_reads_back_and_a_torn_one_is_none() {
         let text = example().text();
-        assert_eq!(State::parse(&text), Some(example()));
+        assert_eq!(ItemState::parse(&text), Some(example()));
         for length in 0..text.len() {
-            assert_eq!(State::parse(&text[..length]), None, "{length}");
+            assert_eq!(ItemState::parse(&text[..length]), None, "{length}");
         }
-        assert_eq!(State::parse(&text.replace("state 1", "state 2")), None);
-        assert_eq!(State::parse(&text.replace("original 1 2\n", "")), None, "ready without its files");
+        assert_eq!(ItemState::parse(&text.replace("state 1", "state 2")), None);
+        assert_eq!(ItemState::parse(&text.replace("original 1 2\n", "")), None, "ready without its files");
         let unchecked = text.replace("expected 4096 -1 2 7\n", "");
-        assert_eq!(State::parse(&unchecked), Some(State { expected: None, ..example() }));
-        assert_eq!(State::parse(&text.replace(" 2 7\n", " 2\n")), None, "half of what was expected");
+        assert_eq!(ItemState::parse(&unchecked), Some(ItemState { expected: None, ..example() }));
+        assert_eq!(ItemState::parse(&text.replace(" 2 7\n", " 2\n")), None, "half of what was expected");
     }
 
     #[test]
@@ -243,7 +243,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let dir = Dir::open(folder.path()).unwrap();
         assert!(StateFile::open(&dir).unwrap().is_none());
-        let begun = State { engine: "x".into(), ..State::default() };
+        let begun = ItemState { engine: "x".into(), ..ItemState::default() };
         let mut file = StateFile::create(&dir, begun).unwrap();
         // A half-written next one of a killed process is no obstacle.
         fs::write(folder.path().join("state.next"), "half").unwrap();

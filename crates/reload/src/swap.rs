@@ -4,9 +4,9 @@
 //! had it in the work folder. That is the original, which has its second name by then, or a file that another process
 //! put there after the last check.
 
-use crate::driver::Work;
+use crate::driver::ReloadItem;
 use crate::error::ItemError;
-use crate::folder::{Folder, Place, kept_of};
+use crate::folder::{Folder, ItemFile, kept_of};
 use crate::identity::{Identity, Inode};
 use rustix::fs::{AtFlags, RenameFlags, linkat, renameat, renameat_with};
 use rustix::io::Errno;
@@ -17,17 +17,17 @@ use std::io;
 /// # Errors
 /// The name is taken, or another file has the database's; then the original has one name.
 pub fn link(folder: &Folder, original: Identity) -> Result<(), ItemError> {
-    let ((outside, database), (_, kept)) = (folder.at(Place::Database), folder.at(Place::Kept));
+    let ((outside, database), (_, kept)) = (folder.at(ItemFile::Database), folder.at(ItemFile::Kept));
     let shown = outside.path().join(kept);
     let refused = |error: &dyn std::fmt::Display| {
         ItemError::failed(format!("the original cannot be kept as {}: {error}", shown.display()))
     };
     linkat(outside, database, outside, kept, AtFlags::empty()).map_err(|error| refused(&error))?;
-    let linked = folder.inode(Place::Kept)?;
+    let linked = folder.inode(ItemFile::Kept)?;
     if linked != Some(original.inode) {
         // Only the file that still has the database's name: no file may lose its last name.
-        if linked == folder.inode(Place::Database)? {
-            folder.remove_name(Place::Kept).map_err(|error| refused(&error))?;
+        if linked == folder.inode(ItemFile::Database)? {
+            folder.remove_name(ItemFile::Kept).map_err(|error| refused(&error))?;
             return Err(refused(&"another file took the database's name, and is still there"));
         }
         return Err(refused(&"another file got that name"));
@@ -39,13 +39,13 @@ pub fn link(folder: &Folder, original: Identity) -> Result<(), ItemError> {
 ///
 /// # Errors
 /// It cannot be removed.
-pub fn remove_kept(reload: &Work, folder: &Folder) -> Result<(), ItemError> {
+pub fn remove_kept(reload: &ReloadItem, folder: &Folder) -> Result<(), ItemError> {
     let original = reload.with_state(|state| state.state().files).flatten().map(|(original, _)| original);
-    let both = folder.inode(Place::Kept)? == original && folder.inode(Place::Database)? == original;
+    let both = folder.inode(ItemFile::Kept)? == original && folder.inode(ItemFile::Database)? == original;
     if original.is_none() || !both {
         return Ok(());
     }
-    folder.remove_name(Place::Kept).and_then(|()| folder.outside().sync()).map_err(|error| {
+    folder.remove_name(ItemFile::Kept).and_then(|()| folder.outside().sync()).map_err(|error| {
         let kept = kept_of(&reload.database);
         ItemError::failed(format!("cannot remove the second name {}: {error}", kept.display()))
     })
@@ -57,7 +57,7 @@ pub fn remove_kept(reload: &Work, folder: &Folder) -> Result<(), ItemError> {
 /// # Errors
 /// Nothing was changed; one reason is that the name does not exist.
 pub fn take_name(folder: &Folder) -> io::Result<()> {
-    let ((from, new), (to, database)) = (folder.at(Place::New), folder.at(Place::Database));
+    let ((from, new), (to, database)) = (folder.at(ItemFile::New), folder.at(ItemFile::Database));
     match renameat_with(from, new, to, database, RenameFlags::EXCHANGE) {
         Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => Ok(renameat(from, new, to, database)?),
         exchanged => Ok(exchanged?),
@@ -70,7 +70,7 @@ pub fn take_name(folder: &Folder) -> io::Result<()> {
 /// # Errors
 /// The file there is neither the original nor the new one, and so another user's, or the original has lost its other
 /// name: then nothing of the folder may be removed.
-pub fn clear(reload: &Work, folder: &Folder, original: Inode, new: Inode) -> Result<(), ItemError> {
+pub fn clear(reload: &ReloadItem, folder: &Folder, original: Inode, new: Inode) -> Result<(), ItemError> {
     let undecided = |what: &str| {
         Err(ItemError::Undecided(format!(
             "{what} is {0} now, and nothing was removed: move it to another name, or remove it; then \
@@ -79,14 +79,14 @@ pub fn clear(reload: &Work, folder: &Folder, original: Inode, new: Inode) -> Res
             reload.database.display()
         )))
     };
-    match folder.inode(Place::New)? {
+    match folder.inode(ItemFile::New)? {
         Some(found) if found == original => {
             // The second name was durable before the exchange, but any process may have removed it since.
-            let others = [folder.inode(Place::Kept)?, folder.inode(Place::Database)?];
+            let others = [folder.inode(ItemFile::Kept)?, folder.inode(ItemFile::Database)?];
             if !others.contains(&Some(original)) {
                 return undecided("the original, which has lost its second name,");
             }
-            folder.remove_name(Place::New).map_err(|error| {
+            folder.remove_name(ItemFile::New).map_err(|error| {
                 ItemError::failed(format!("cannot remove {}: {error}", reload.new.display()))
             })
         }
@@ -110,7 +110,7 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         let database = root.path().join("db");
         let folder = Folder::acquire(&path_of(&database)).unwrap();
-        let reload = Work::without_state(&database, folder.path().to_owned(), Settings::default());
+        let reload = ReloadItem::without_state(&database, folder.path().to_owned(), Settings::default());
         let (take_name, clear) =
             (|| take_name(&folder), |original, new| clear(&reload, &folder, original, new));
         let inode = |path: &Path| Identity::at(path).ok().map(|found| found.inode);

@@ -162,8 +162,8 @@ impl More {
     /// without any.
     fn cells(&self, run: &Run, slices: &[Slice]) -> Vec<Value> {
         let counter = |name: &String| json!(slices.iter().map(|slice| slice.counter(name)).sum::<u64>());
-        let said: BTreeMap<&str, Option<f64>> = lines::said(run).collect();
-        let metrics = self.metrics.iter().map(|name| json!(said.get(name.as_str())));
+        let metrics: BTreeMap<&str, Option<f64>> = lines::output_metrics(run).collect();
+        let metrics = self.metrics.iter().map(|name| json!(metrics.get(name.as_str())));
         let sessions = slices.iter().flat_map(Slice::short_sessions);
         let mut latency = MergedLatency::new();
         let is_readable = sessions.clone().all(|session| latency.add(&session.latency).is_ok());
@@ -180,7 +180,7 @@ fn metric_names(facts: &Facts<'_>) -> Vec<String> {
         return Vec::new();
     }
     let asked = facts.study.treatments.iter().flat_map(|treatment| command::metrics(&treatment.options));
-    let reported = facts.runs.iter().flat_map(lines::said).map(|(name, _)| name.to_owned());
+    let reported = facts.runs.iter().flat_map(lines::output_metrics).map(|(name, _)| name.to_owned());
     let names: BTreeSet<String> = asked.map(|spec| spec.name).chain(reported).collect();
     names.into_iter().collect()
 }

@@ -15,7 +15,7 @@ pub mod schema;
 pub use card::{card_line, card_schema, explained, read_card};
 pub use form::VERSION;
 pub use lines::{items_jsonl, looks_jsonl, neighbours, queries_jsonl, runs_jsonl, slices_jsonl, watched};
-pub use machine::{PlacementHere, probe, topology};
+pub use machine::{PlacementCpus, probe, topology};
 pub use observed::{observed, observed_comparison};
 
 use crate::estimates::{Analysed, StudyEstimate};

@@ -155,8 +155,8 @@ impl Layout {
     /// Puts a machine's cores into their boxes.
     pub fn new(topology: &Topology) -> Self {
         let mut layout = Self::default();
-        let mut cores: Vec<(Place, u32, &Core)> =
-            (0..).zip(&topology.cores).map(|(id, core)| (Place::of(topology, core), id, core)).collect();
+        let mut cores: Vec<(BoxIds, u32, &Core)> =
+            (0..).zip(&topology.cores).map(|(id, core)| (BoxIds::of(topology, core), id, core)).collect();
         cores.sort_by_key(|(place, id, _)| (*place, *id));
         for (place, id, core) in cores {
             let cpus = core_cpus(topology, core);
@@ -172,7 +172,7 @@ impl Layout {
         layout
     }
 
-    fn llc_at(&mut self, topology: &Topology, place: Place) -> &mut LlcBox {
+    fn llc_at(&mut self, topology: &Topology, place: BoxIds) -> &mut LlcBox {
         let node = place.node.and_then(|id| topology.numa_nodes.get(id as usize));
         let package = entry(
             &mut self.packages,
@@ -194,13 +194,13 @@ impl Layout {
 
 /// Ids of the boxes around a core.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Place {
+struct BoxIds {
     package: Option<u32>,
     node: Option<u32>,
     llc: Option<u32>,
 }
 
-impl Place {
+impl BoxIds {
     fn of(topology: &Topology, core: &Core) -> Self {
         let first = core.cpus.first().and_then(|cpu| topology.cpu(cpu));
         Self {

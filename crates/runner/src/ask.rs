@@ -3,7 +3,7 @@
 use crate::RunnerError;
 use crate::settings::Settings;
 use crate::workdir::Workdir;
-use crate::worker_process::{Failure, Hello, Place, WorkerProcess};
+use crate::worker_process::{Failure, Hello, WorkerLaunch, WorkerProcess};
 use std::sync::atomic::AtomicBool;
 use threadwise_engine::Point;
 use threadwise_engine::connections::Limit;
@@ -74,9 +74,10 @@ fn asked<T>(
     let workdir = Workdir::of(settings)?;
     let log = workdir.path().join("asked.log");
     let (everywhere, memory) = (CpuSet::new(), MemoryBinding::default());
-    let place = Place { cpus: &everywhere, memory: &memory, folder: workdir.path(), log: &log, mark: &log };
+    let launch =
+        WorkerLaunch { cpus: &everywhere, memory: &memory, folder: workdir.path(), log: &log, mark: &log };
     let conversation = || {
-        let mut worker = WorkerProcess::start(&settings.worker, place, settings.deadlines)?;
+        let mut worker = WorkerProcess::start(&settings.worker, launch, settings.deadlines)?;
         let never = AtomicBool::new(false);
         let hello = worker.hello(&never)?;
         let answer = ask(&mut worker, hello, &never)?;

@@ -6,11 +6,11 @@ mod accept;
 mod binding;
 mod command;
 mod input;
-mod lane;
 mod leftovers;
 mod pages;
 mod phases;
 mod slice;
+mod treatment_run;
 mod warm;
 mod workers;
 
@@ -20,9 +20,9 @@ pub use workers::first_sequence;
 
 use crate::guard::BlockUse;
 use crate::neighbours::Neighbours;
-use lane::Lane;
 use threadwise_study::warmup::Warmup;
 use threadwise_study::{Note, Run, RunStatus, Slice, Workload};
+use treatment_run::TreatmentRun;
 
 /// Result of a block.
 #[derive(Debug)]
@@ -48,39 +48,39 @@ pub fn run_block(
     means: Means<'_, '_>,
     on_slice: &mut dyn FnMut(u64, &str, Option<&Slice>),
 ) -> Output {
-    let mut lanes = lanes(input);
+    let mut runs = treatment_runs(input);
     if !command::one_by_one(input.study) {
-        workers::prepare_all(input, &mut lanes);
+        workers::prepare_all(input, &mut runs);
     }
-    let warmup_s = warm_up(input, &mut lanes);
-    let phases::Done { interrupted, used, notes } = phases::run(input, &mut lanes, means, on_slice);
+    let warmup_s = warm_up(input, &mut runs);
+    let phases::Done { interrupted, used, notes } = phases::run(input, &mut runs, means, on_slice);
     let used = used.map(|used| command::without_waits(input.study, used));
-    let used = used.map(|used| command::with_server(used, lanes.iter().flat_map(|lane| &lane.slices)));
+    let used = used.map(|used| command::with_server(used, runs.iter().flat_map(|run| &run.slices)));
     // Only these must find their data cached; other workloads read as they need to.
-    workers::finish_all(input, &mut lanes, input.study.workload == Workload::LogicalIo);
+    workers::finish_all(input, &mut runs, input.study.workload == Workload::LogicalIo);
     let left = leftovers::end(&leftovers::mark(input.folders, input.plan.block));
     let notes = left
         .into_iter()
         .map(Note::from)
         .chain(notes)
-        .chain(lanes.iter_mut().flat_map(|lane| lane.notes.drain(..)))
+        .chain(runs.iter_mut().flat_map(|run| run.notes.drain(..)))
         .collect();
-    let warmups = lanes.iter().map(|lane| lane.warmup.clone()).collect();
-    let runs = lanes.into_iter().map(|lane| run_of(input, lane)).collect();
+    let warmups = runs.iter().map(|run| run.warmup.clone()).collect();
+    let runs = runs.into_iter().map(|run| run_of(input, run)).collect();
     Output { runs, interrupted, used, warmups, warmup_s, notes }
 }
 
 /// Measures the unknown warm-ups; returns the seconds that it took.
-fn warm_up(input: &Input<'_>, lanes: &mut [Lane<'_>]) -> f64 {
+fn warm_up(input: &Input<'_>, runs: &mut [TreatmentRun<'_>]) -> f64 {
     let began_ns = input.clock.now_ns();
-    if warm::measure(input, lanes, first_sequence(input.study, input.plan.block)) {
-        let warmups: Vec<Option<Warmup>> = lanes.iter().map(|lane| lane.warmup.clone()).collect();
+    if warm::measure(input, runs, first_sequence(input.study, input.plan.block)) {
+        let warmups: Vec<Option<Warmup>> = runs.iter().map(|run| run.warmup.clone()).collect();
         (input.on_warm)(&warmups);
     }
     input.clock.now_ns().saturating_sub(began_ns) as f64 / 1e9
 }
 
-fn lanes<'a>(input: &Input<'a>) -> Vec<Lane<'a>> {
+fn treatment_runs<'a>(input: &Input<'a>) -> Vec<TreatmentRun<'a>> {
     let treatments = input.study.treatments.iter();
     treatments
         .zip(&input.plan.placements)
@@ -88,7 +88,7 @@ fn lanes<'a>(input: &Input<'a>) -> Vec<Lane<'a>> {
         .zip(&input.plan.services)
         .zip(input.loads)
         .enumerate()
-        .map(|(at, ((((treatment, placement), memory), service), load))| Lane {
+        .map(|(at, ((((treatment, placement), memory), service), load))| TreatmentRun {
             name: &treatment.name,
             placement,
             memory,
@@ -112,20 +112,20 @@ fn lanes<'a>(input: &Input<'a>) -> Vec<Lane<'a>> {
         .collect()
 }
 
-fn run_of(input: &Input<'_>, mut lane: Lane<'_>) -> Run {
-    lane.readings.extend(lane.neighbours.readings(&lane.placement.set()));
-    lane.readings.extend(lane.warmup.iter().flat_map(|warmup| warmup.readings(lane.started_ns)));
+fn run_of(input: &Input<'_>, mut run: TreatmentRun<'_>) -> Run {
+    run.readings.extend(run.neighbours.readings(&run.placement.set()));
+    run.readings.extend(run.warmup.iter().flat_map(|warmup| warmup.readings(run.started_ns)));
     let mut run = Run {
         id: 0,
         block: input.plan.block,
         attempt: input.attempt,
-        treatment: lane.name.to_owned(),
-        cpus: lane.placement.cpus.clone(),
-        status: lane.status,
-        slices: lane.slices,
-        started_s: lane.started_ns as f64 / 1e9,
-        prepare_ns: lane.prepare_ns,
-        readings: lane.readings,
+        treatment: run.name.to_owned(),
+        cpus: run.placement.cpus.clone(),
+        status: run.status,
+        slices: run.slices,
+        started_s: run.started_ns as f64 / 1e9,
+        prepare_ns: run.prepare_ns,
+        readings: run.readings,
         other_cpu_times: Vec::new(),
     };
     run.add_up_other_cpus(&input.topology.with_siblings(run.cpus.iter().copied()));

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use threadwise_machine::words::bytes;
 use threadwise_machine::{CpuSet, Topology};
-use threadwise_process::{proc, room};
+use threadwise_process::{proc, space};
 use threadwise_study::CpuTimes;
 use threadwise_telemetry::proc_stat::{self, ProcStat};
 
@@ -202,7 +202,7 @@ pub fn check_database_server(server: Option<(u32, String)>) -> Result<(), Refusa
 /// Limit of the treatments together: [`MEMORY_SHARE`] of MemAvailable below `root`, and at
 /// most that share of the cgroup's limit. `u64::MAX` if neither is known.
 pub fn memory_limit_bytes(root: &Path, cgroup_limit: Option<u64>) -> u64 {
-    let available = room::available_memory_bytes(root).unwrap_or(u64::MAX);
+    let available = space::available_memory_bytes(root).unwrap_or(u64::MAX);
     match available.min(cgroup_limit.unwrap_or(u64::MAX)) {
         u64::MAX => u64::MAX,
         available => (available as f64 * MEMORY_SHARE) as u64,
@@ -211,7 +211,7 @@ pub fn memory_limit_bytes(root: &Path, cgroup_limit: Option<u64>) -> u64 {
 
 /// The rule behind [`memory_limit_bytes`], as text: `a quarter of the 8 GiB of memory that are available`.
 pub fn memory_rule(root: &Path, cgroup_limit: Option<u64>) -> String {
-    let available = room::available_memory_bytes(root).unwrap_or(u64::MAX);
+    let available = space::available_memory_bytes(root).unwrap_or(u64::MAX);
     match cgroup_limit.filter(|limit| *limit < available) {
         Some(limit) => format!("a quarter of this control group's memory limit of {}", bytes(limit)),
         None => format!("a quarter of the {} of memory that are available", bytes(available)),
@@ -228,7 +228,7 @@ pub fn check_memory(planned: u64, limit: u64) -> Result<(), Refusal> {
 
 /// Bytes that this user may still write into a folder; `None` if unknown.
 pub fn read_free_bytes(folder: &Path) -> Option<u64> {
-    room::free_bytes(folder).ok()
+    space::free_bytes(folder).ok()
 }
 
 /// Refuses if less than twice the data is free.

@@ -15,9 +15,9 @@ use threadwise_study::{Stopping, Study, plan_block};
 /// when the study is resumed, so it cannot depend on the number of blocks.
 const BLOCKS: u32 = 16;
 
-/// The chosen logical CPU.
+/// The logical CPU of the runner's thread, and how many treatments use it too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Place {
+pub struct HousekeepingCpu {
     /// OS number.
     pub cpu: u32,
     /// Number of treatments of all considered blocks that use it.
@@ -32,7 +32,7 @@ pub struct Place {
 ///
 /// # Errors
 /// A block cannot be planned.
-pub fn place(study: &Study, topology: &Topology) -> Result<Option<Place>, RunnerError> {
+pub fn choose_cpu(study: &Study, topology: &Topology) -> Result<Option<HousekeepingCpu>, RunnerError> {
     let blocks = match study.design.stopping {
         Stopping::Blocks { blocks } => blocks.clamp(1, BLOCKS),
         Stopping::Budget { .. } | Stopping::Until { .. } => BLOCKS,
@@ -46,7 +46,7 @@ pub fn place(study: &Study, topology: &Topology) -> Result<Option<Place>, Runner
         true => first_threads::of_cores(topology),
         false => topology.allowed(),
     };
-    Ok(choose(topology, &eligible, &placements).map(|(cpu, uses, core_uses)| Place {
+    Ok(choose(topology, &eligible, &placements).map(|(cpu, uses, core_uses)| HousekeepingCpu {
         cpu,
         uses,
         core_uses,
@@ -68,7 +68,7 @@ fn choose(topology: &Topology, eligible: &CpuSet, placements: &[Resolved]) -> Op
     counted.min_by_key(|&(cpu, uses, core_uses)| (uses, core_uses, std::cmp::Reverse(cpu)))
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for HousekeepingCpu {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "telemetry runs on logical CPU {}, ", self.cpu)?;
         let blocks = match self.blocks {
@@ -174,7 +174,8 @@ mod tests {
 
     #[test]
     fn the_note_says_how_free_it_is() {
-        let text_of = |uses, core_uses, blocks| Place { cpu: 6, uses, core_uses, blocks }.to_string();
+        let text_of =
+            |uses, core_uses, blocks| HousekeepingCpu { cpu: 6, uses, core_uses, blocks }.to_string();
         assert_eq!(
             text_of(0, 0, 1),
             "telemetry runs on logical CPU 6, on a core that no treatment of the block uses"

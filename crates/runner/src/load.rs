@@ -6,7 +6,7 @@ use crate::guard;
 use crate::places::Folders;
 use crate::queries::QueryData;
 use crate::settings::Settings;
-use crate::worker_process::{Failure, Place, WorkerProcess};
+use crate::worker_process::{Failure, WorkerLaunch, WorkerProcess};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -92,7 +92,7 @@ pub fn await_connections(
     let need = connections(study).of_block();
     let look = || {
         let limits = engine.limits(&study.engine_options).map_err(|error| error.to_string())?;
-        need.expect_room(&limits)
+        need.expect_free(&limits)
     };
     for _ in 1..CONNECTION_LOOKS {
         if look().is_ok() {
@@ -248,10 +248,10 @@ fn load_instance(
     let log = folders.logs.join(format!("load-{at}.log"));
     // The loader makes files; the measured caches belong to other workers.
     let memory = MemoryBinding::default();
-    let place = Place { cpus: allowed, memory: &memory, folder, log: &log, mark: &log };
+    let launch = WorkerLaunch { cpus: allowed, memory: &memory, folder, log: &log, mark: &log };
     let program = settings.worker_of(first);
     let mut worker =
-        WorkerProcess::start(program, place, settings.deadlines).map_err(|why| fail(first, why))?;
+        WorkerProcess::start(program, launch, settings.deadlines).map_err(|why| fail(first, why))?;
     // A server that all treatments share is started for the first one's data.
     let connections = program.is_client().then(|| connections(study).total());
     worker.hello(stop).map_err(|why| fail(first, why))?;

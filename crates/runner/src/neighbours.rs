@@ -8,13 +8,14 @@ use threadwise_study::{Moment, Reading, SliceLook};
 /// Neighbours in the looks around the slices of a run, by moment and logical CPU.
 #[derive(Debug, Default)]
 pub struct Neighbours {
-    seen: BTreeMap<(Moment, u32), Seen>,
+    seen: BTreeMap<(Moment, u32), LookCounts>,
     start_ns: Option<u64>,
     end_ns: u64,
 }
 
+/// Looks at one logical CPU: with a neighbour, and of known state.
 #[derive(Debug, Default)]
-struct Seen {
+struct LookCounts {
     with_one: u32,
     known: u32,
     adds_per_step: Vec<f64>,

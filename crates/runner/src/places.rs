@@ -32,7 +32,7 @@ pub fn open_workdir(
     store: &mut Store,
     observer: &mut dyn FnMut(Event<'_>),
 ) -> Result<Workdir, RunnerError> {
-    let devices = devices(&study_here(settings, store)).into_iter().map(PathBuf::from);
+    let devices = devices(&part_study(settings, store)).into_iter().map(PathBuf::from);
     let roots: BTreeSet<PathBuf> =
         [settings.data_root.clone(), std::env::temp_dir()].into_iter().chain(devices).collect();
     let (mut swept, mut failed) = (0, Vec::new());
@@ -50,8 +50,8 @@ pub fn open_workdir(
 }
 
 /// The study as this start of the program runs it.
-pub fn study_here(settings: &Settings, store: &Store) -> Study {
-    settings.here.clone().unwrap_or_else(|| store.study().clone())
+pub fn part_study(settings: &Settings, store: &Store) -> Study {
+    settings.part_study.clone().unwrap_or_else(|| store.study().clone())
 }
 
 /// Folders on the devices that a study's treatments name, each once.

@@ -12,7 +12,7 @@ use crate::housekeeping::{self, Kept};
 use crate::load::{self, Data};
 use crate::outcome::{Decision, Outcome, Reason};
 use crate::pace::{self, Next};
-use crate::places::{Places, left_behind, open_devices, open_workdir, study_here};
+use crate::places::{Places, left_behind, open_devices, open_workdir, part_study};
 use crate::queries;
 use crate::settings::Settings;
 use crate::switch::Switch;
@@ -91,7 +91,7 @@ fn in_workdir(
     stop: &Arc<AtomicBool>,
 ) -> Result<Outcome, RunnerError> {
     let mut workdir = open_workdir(settings, store, observer)?;
-    let study = study_here(settings, store);
+    let study = part_study(settings, store);
     let devices = open_devices(&study, settings)?;
     let outcome = Places::make(&mut workdir, &devices, &study, settings.worker.is_client())
         .and_then(|places| Driver::new(topology, settings, store, observer, stop, places)?.drive(decide));
@@ -215,9 +215,9 @@ impl Driver<'_> {
 
     /// Binds this thread, and with it the telemetry, to one logical CPU until the study's end.
     fn keep_house(&mut self) -> Result<Option<Kept>, RunnerError> {
-        let Some(place) = housekeeping::place(&self.study, self.topology)? else { return Ok(None) };
-        let (kept, note) = match Kept::on(place.cpu) {
-            Ok(kept) => (Some(kept), place.to_string()),
+        let Some(chosen) = housekeeping::choose_cpu(&self.study, self.topology)? else { return Ok(None) };
+        let (kept, note) = match Kept::on(chosen.cpu) {
+            Ok(kept) => (Some(kept), chosen.to_string()),
             Err(error) => (None, format!("telemetry has no logical CPU of its own: {error}")),
         };
         // A resumed study has reported it before.

@@ -139,7 +139,7 @@ pub struct Settings {
     pub started_programs: Vec<String>,
     /// The study as this start runs it, up to the end of its part, if the result file's has external arms; `None`
     /// if it runs the file's.
-    pub here: Option<Study>,
+    pub part_study: Option<Study>,
     /// Bytes that the data of all treatments needs, if known beforehand; otherwise 0, and memory
     /// and disk are checked only when the data exists.
     pub planned_bytes: u64,
@@ -170,7 +170,7 @@ impl Settings {
             queries: None,
             users_server: None,
             started_programs: Vec::new(),
-            here: None,
+            part_study: None,
             planned_bytes: 0,
         }
     }

@@ -3,7 +3,7 @@
 use crate::RunnerError;
 use crate::settings::Settings;
 use crate::workdir::Workdir;
-use crate::worker_process::{Failure, Place, WorkerProcess};
+use crate::worker_process::{Failure, WorkerLaunch, WorkerProcess};
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 use threadwise_engine::protocol::{Reply, Request, VERSION, WireStatements};
@@ -28,11 +28,16 @@ impl StatementWorker {
         let workdir = Workdir::of(settings)?;
         let log = workdir.path().join("asked.log");
         let (everywhere, memory) = (CpuSet::new(), MemoryBinding::default());
-        let place =
-            Place { cpus: &everywhere, memory: &memory, folder: workdir.path(), log: &log, mark: &log };
+        let launch = WorkerLaunch {
+            cpus: &everywhere,
+            memory: &memory,
+            folder: workdir.path(),
+            log: &log,
+            mark: &log,
+        };
         let program = settings.worker.program.clone();
         let begin = || {
-            let mut worker = WorkerProcess::start(&settings.worker, place, settings.deadlines)?;
+            let mut worker = WorkerProcess::start(&settings.worker, launch, settings.deadlines)?;
             worker.hello(&AtomicBool::new(false))?;
             Ok(worker)
         };

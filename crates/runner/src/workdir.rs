@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use threadwise_engine::engines::command::remove_stale_groups;
 use threadwise_process::watchdog::{Start, Tries, Watchdog, await_end};
-use threadwise_process::{journal, living, marked, proc, removal, segments};
+use threadwise_process::{folder_processes, journal, marked, proc, removal, segments};
 
 /// Name of the marker file.
 const MARKER: &str = ".threadwise-folder";
@@ -240,7 +240,7 @@ fn settle(folder: &Path, programs: &[String]) -> Result<(), String> {
     let data = folder.join(DATA_FOLDER);
     if data.exists() {
         let names = programs.iter().map(String::as_str).chain([OURSELVES]);
-        living::end_programs_in_folder(&data, &names.collect::<Vec<_>>(), END_OF_SERVERS)
+        folder_processes::end_programs_in_folder(&data, &names.collect::<Vec<_>>(), END_OF_SERVERS)
             .map_err(|error| error.to_string())?;
     }
     marked::end(folder, END_OF_SERVERS)

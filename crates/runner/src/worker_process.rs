@@ -107,9 +107,9 @@ pub struct Wait<'a> {
     pub quiet: Duration,
 }
 
-/// Where a worker runs.
+/// What a worker is started with.
 #[derive(Debug, Clone, Copy)]
-pub struct Place<'a> {
+pub struct WorkerLaunch<'a> {
     /// Logical CPUs of the whole process; empty for all that are allowed.
     pub cpus: &'a CpuSet,
     /// Its memory policy.
@@ -127,21 +127,21 @@ impl WorkerProcess {
     ///
     /// # Errors
     /// Kind `crash`: it cannot be started; kind `memory-policy`: the kernel refused its policy.
-    pub fn start(worker: &Worker, place: Place<'_>, deadlines: Deadlines) -> Result<Self, Failure> {
+    pub fn start(worker: &Worker, launch: WorkerLaunch<'_>, deadlines: Deadlines) -> Result<Self, Failure> {
         let fail = |error: io::Error| {
             let program = worker.program.display();
-            Failure::new("crash", format!("{program} cannot be started on CPUs {}: {error}", place.cpus))
+            Failure::new("crash", format!("{program} cannot be started on CPUs {}: {error}", launch.cpus))
         };
         let launch = Launch {
             program: &worker.program,
             args: &worker.args,
-            cpus: place.cpus,
-            memory: place.memory,
-            folder: place.folder,
-            log: place.log,
+            cpus: launch.cpus,
+            memory: launch.memory,
+            folder: launch.folder,
+            log: launch.log,
             environment: &worker.environment,
             withheld: &worker.withheld,
-            mark: place.mark,
+            mark: launch.mark,
         };
         let launched = spawn::worker(launch).map_err(|error| match error {
             LaunchError::Start(error) => fail(error),
@@ -152,7 +152,7 @@ impl WorkerProcess {
             replies: launched.replies,
             pending: Vec::new(),
             scanned: 0,
-            log: place.log.to_owned(),
+            log: launch.log.to_owned(),
             log_file: launched.log,
             deadlines,
             asked: None,
@@ -567,8 +567,9 @@ mod tests {
             withheld: Vec::new(),
         };
         let (cpus, memory) = (CpuSet::new(), MemoryBinding::default());
-        let place = Place { cpus: &cpus, memory: &memory, folder: folder.path(), log: &log, mark: &log };
-        let mut process = WorkerProcess::start(&worker, place, Deadlines::default()).unwrap();
+        let launch =
+            WorkerLaunch { cpus: &cpus, memory: &memory, folder: folder.path(), log: &log, mark: &log };
+        let mut process = WorkerProcess::start(&worker, launch, Deadlines::default()).unwrap();
         let mut looks = 0;
         let mut act = || {
             looks += 1;

@@ -3,7 +3,7 @@
 use crate::facts::Facts;
 use crate::setting::Setting;
 use crate::settle::Target;
-use crate::state::State;
+use crate::state::MachineState;
 use std::fmt;
 use threadwise_machine::CpuSet;
 
@@ -55,7 +55,7 @@ impl fmt::Display for Arm {
 }
 
 /// The machine as it was found.
-pub(crate) fn as_found(first: &State) -> Target {
+pub(crate) fn as_found(first: &MachineState) -> Target {
     Target { state: first.clone(), online_by_control: false }
 }
 

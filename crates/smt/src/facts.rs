@@ -5,7 +5,7 @@
 
 use crate::roots::{self, Roots};
 use crate::setting::{CPUS, Setting};
-use crate::state::{State, present_cpus};
+use crate::state::{MachineState, present_cpus};
 use std::collections::BTreeMap;
 use std::io;
 use threadwise_machine::CpuSet;
@@ -14,7 +14,7 @@ use threadwise_machine::CpuSet;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Facts {
     /// Its state.
-    pub first: State,
+    pub first: MachineState,
     /// Text of `smt/control`; `None` if the kernel has none.
     pub control: Option<String>,
     /// Logical CPUs that are online.
@@ -31,9 +31,9 @@ impl Facts {
     /// Reads them. `cpuset`: the logical CPUs that this control group allows.
     ///
     /// # Errors
-    /// See [`State::read`].
+    /// See [`MachineState::read`].
     pub fn read(roots: &Roots, cpuset: Option<CpuSet>) -> io::Result<Self> {
-        let first = State::read(roots)?;
+        let first = MachineState::read(roots)?;
         let online = first.online(&present_cpus(roots));
         let control = roots::read(&roots.sys, &format!("{CPUS}/smt/control")).ok();
         let mut cores: Vec<CpuSet> = Vec::new();

@@ -13,10 +13,10 @@ use crate::refuse;
 use crate::roots;
 use crate::setting::CPUS;
 use crate::settle::{Settled, settle};
-use crate::state::{Recorded, State, kept_line};
+use crate::state::{MachineState, Recorded, kept_line};
 use std::path::{Path, PathBuf};
 use threadwise_machine::CpuSet;
-use threadwise_process::journal::{Here, Locked, Other};
+use threadwise_process::journal::{BootNamespace, Locked, Other};
 use threadwise_process::watchdog::{Start, Watchdog};
 
 /// The machine. Dropping this restores everything; [`Held::restore`] returns what could not be.
@@ -42,7 +42,7 @@ impl<'k> Held<'k> {
         cpuset: Option<CpuSet>,
         watchdog: Option<&Start>,
     ) -> Result<Self, SmtError> {
-        if !Here::now().is_known() {
+        if !BootNamespace::now().is_known() {
             let why =
                 "/proc/sys/kernel/random/boot_id cannot be read, without which nothing could be restored";
             return Err(SmtError::Refused(why.to_owned()));
@@ -63,7 +63,7 @@ impl<'k> Held<'k> {
                 return Err(error.into());
             }
         };
-        journal.append(&facts.first.lines_beyond(&State::default()))?;
+        journal.append(&facts.first.lines_beyond(&MachineState::default()))?;
         let path = journal.path().to_owned();
         match watchdog.map(|start| begin_watchdog(start, &path)).transpose() {
             Ok(watchdog) => Ok(Self::new(kernel, &path, facts, watchdog)),
@@ -160,7 +160,7 @@ impl<'k> Held<'k> {
 
     /// Records what has begun since, while everything is restored.
     fn record(&mut self) -> Result<(), SmtError> {
-        let now = State::read(self.kernel.roots())?;
+        let now = MachineState::read(self.kernel.roots())?;
         let lines = now.lines_beyond(&self.facts.first);
         if !lines.is_empty() {
             let gone = || {

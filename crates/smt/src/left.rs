@@ -7,9 +7,9 @@ use crate::arm;
 use crate::error::SmtError;
 use crate::kernel::Kernel;
 use crate::settle::{Settled, settle};
-use crate::state::{Recorded, State};
+use crate::state::{MachineState, Recorded};
 use std::path::{Path, PathBuf};
-use threadwise_process::journal::{Here, JournalError, Locked};
+use threadwise_process::journal::{BootNamespace, JournalError, Locked};
 
 /// Prefix of journals' names.
 pub(crate) const KIND: &str = "smt";
@@ -25,23 +25,23 @@ pub enum Holder {
     Kept,
 }
 
-/// A journal of this boot and namespace.
+/// A journal of changes of SMT and clocks, of this boot and namespace.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Found {
+pub struct SmtJournal {
     /// The file.
     pub path: PathBuf,
     /// Its owner.
     pub holder: Holder,
     /// The state before the first change.
-    pub first: State,
+    pub first: MachineState,
 }
 
 /// The journals here. Changes nothing.
 ///
 /// # Errors
 /// The folder or a journal in it cannot be read, or could have been written by others.
-pub fn found(folder: &Path) -> Result<Vec<Found>, JournalError> {
-    let here = Here::now();
+pub fn found(folder: &Path) -> Result<Vec<SmtJournal>, JournalError> {
+    let here = BootNamespace::now();
     let mut found = Vec::new();
     for written in Locked::written(folder, KIND)?.into_iter().filter(|written| written.here == here) {
         // Just restored and removed.
@@ -52,7 +52,7 @@ pub fn found(folder: &Path) -> Result<Vec<Found>, JournalError> {
             (Some(pid), false) => Holder::Living(pid),
             (None, false) => Holder::Killed,
         };
-        found.push(Found { path: written.path, holder, first: recorded.first });
+        found.push(SmtJournal { path: written.path, holder, first: recorded.first });
     }
     Ok(found)
 }
@@ -63,7 +63,7 @@ pub fn found(folder: &Path) -> Result<Vec<Found>, JournalError> {
 /// # Errors
 /// The folder cannot be read.
 pub fn elsewhere(folder: &Path) -> Result<Vec<PathBuf>, JournalError> {
-    let here = Here::now();
+    let here = BootNamespace::now();
     let written = Locked::written(folder, KIND)?.into_iter().filter(|written| written.here != here);
     Ok(written.map(|written| written.path).collect())
 }
@@ -90,7 +90,7 @@ pub(crate) fn put_back_unless_kept(kernel: &dyn Kernel, path: &Path) -> Result<S
 /// A journal whose owners have ended, locked; `None` if it does not exist any more.
 pub(crate) fn open(path: &Path) -> Result<Option<Locked>, SmtError> {
     let Some(journal) = Locked::open(path)? else { return Ok(None) };
-    let here = Here::now();
+    let here = BootNamespace::now();
     let written = Locked::written(path.parent().unwrap_or(Path::new("/")), KIND)?;
     if !written.iter().any(|written| written.path == path && written.here == here) {
         let why = "it is of another boot, or of another PID namespace".to_owned();

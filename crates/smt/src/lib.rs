@@ -34,5 +34,5 @@ pub use refuse::Abilities;
 pub use roots::Roots;
 pub use setting::Setting;
 pub use settle::{Settled, online_now};
-pub use state::State;
+pub use state::MachineState;
 pub use status::Status;

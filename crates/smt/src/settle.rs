@@ -8,7 +8,7 @@
 use crate::kernel::Kernel;
 use crate::roots::Roots;
 use crate::setting::Setting;
-use crate::state::{State, present_cpus};
+use crate::state::{MachineState, present_cpus};
 use crate::tasks::{self, Task};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -22,7 +22,7 @@ const PASSES: u32 = 10;
 /// The target.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Target {
-    pub(crate) state: State,
+    pub(crate) state: MachineState,
     /// Whether `smt/control` decides which logical CPUs are online.
     pub(crate) online_by_control: bool,
 }

@@ -14,7 +14,7 @@ use std::fs;
 use std::io;
 use std::path::Path;
 use threadwise_machine::CpuSet;
-use threadwise_process::journal::{Entry, Here, Locked, Thread};
+use threadwise_process::journal::{BootNamespace, Entry, Locked, Thread};
 
 /// Deepest control group that is read.
 const MAX_DEPTH: u32 = 32;
@@ -23,9 +23,9 @@ const KEPT: &str = "kept";
 /// First word of a line that undoes that.
 const TAKEN: &str = "taken";
 
-/// Settings and affinities.
+/// Settings and affinities of the machine at one moment.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct State {
+pub struct MachineState {
     /// Files and their values.
     pub settings: BTreeMap<Setting, String>,
     /// Threads that can be bound, and their logical CPUs.
@@ -35,14 +35,14 @@ pub struct State {
 /// Contents of a journal.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Recorded {
-    pub(crate) first: State,
+    pub(crate) first: MachineState,
     /// Whether the change lasts until it is restored by request.
     pub(crate) is_kept: bool,
     /// Lines that cannot be used.
     pub(crate) failed: Vec<String>,
 }
 
-impl State {
+impl MachineState {
     /// The present state of the machine.
     ///
     /// # Errors
@@ -60,7 +60,7 @@ impl State {
 
     /// Lines of a journal that `known` lacks.
     pub(crate) fn lines_beyond(&self, known: &Self) -> String {
-        let (here, mut lines) = (Here::now(), String::new());
+        let (here, mut lines) = (BootNamespace::now(), String::new());
         let place = here.to_string();
         for (setting, value) in self.settings.iter().filter(|(key, _)| !known.settings.contains_key(key)) {
             lines.push_str(&setting.line(&place, value));
@@ -91,7 +91,7 @@ impl State {
 impl Recorded {
     /// Reads complete lines. The first value of a setting or thread counts; lines of another boot are ignored.
     pub(crate) fn parse(lines: &str) -> Self {
-        let (here, mut recorded) = (Here::now(), Self::default());
+        let (here, mut recorded) = (BootNamespace::now(), Self::default());
         for (index, line) in lines.lines().enumerate() {
             match recorded.add(line, &here) {
                 Ok(()) => {}
@@ -101,7 +101,7 @@ impl Recorded {
         recorded
     }
 
-    fn add(&mut self, line: &str, here: &Here) -> Result<(), String> {
+    fn add(&mut self, line: &str, here: &BootNamespace) -> Result<(), String> {
         if Locked::is_owner(line) {
             return Ok(());
         }
@@ -128,10 +128,10 @@ impl Recorded {
 
 /// A line that makes the change last, or no longer last.
 pub(crate) fn kept_line(is_kept: bool) -> String {
-    format!("{} {}\n", if is_kept { KEPT } else { TAKEN }, Here::now())
+    format!("{} {}\n", if is_kept { KEPT } else { TAKEN }, BootNamespace::now())
 }
 
-fn is_here(place: &str, here: &Here) -> Result<bool, String> {
+fn is_here(place: &str, here: &BootNamespace) -> Result<bool, String> {
     match place.split_once(' ') {
         Some((boot, _)) if boot != here.boot => Ok(false),
         Some((_, namespace)) if namespace == here.pid_namespace => Ok(true),

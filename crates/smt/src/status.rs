@@ -1,7 +1,7 @@
 //! The present state of SMT, logical CPUs and clocks, and what can be done with them here.
 
 use crate::facts::Facts;
-use crate::left::{Found, Holder};
+use crate::left::{Holder, SmtJournal};
 use crate::refuse::{Abilities, abilities};
 use crate::roots::{self, Roots};
 use crate::setting::{CPUS, Setting};
@@ -79,8 +79,8 @@ impl Status {
     /// Reads it. `journals`: those of this boot and namespace, if they can be read.
     ///
     /// # Errors
-    /// See [`crate::State::read`].
-    pub fn read(roots: &Roots, cpuset: Option<CpuSet>, journals: &[Found]) -> io::Result<Self> {
+    /// See [`crate::MachineState::read`].
+    pub fn read(roots: &Roots, cpuset: Option<CpuSet>, journals: &[SmtJournal]) -> io::Result<Self> {
         let facts = Facts::read(roots, cpuset)?;
         let journal = journals.first();
         let by = |cpu: u32| match journal.and_then(|found| found.first.settings.get(&Setting::Online(cpu))) {

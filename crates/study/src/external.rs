@@ -63,7 +63,7 @@ pub struct Expect {
 
 /// The next part of a study.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Part {
+pub struct BootPart {
     /// Number from 0, which is also the number of completed boots.
     pub number: u32,
     /// Name of its arm.
@@ -120,11 +120,11 @@ impl External {
     }
 
     /// The next part after this many complete blocks; `None` when the study is complete.
-    pub fn due(&self, seed: u64, blocks_done: u32) -> Option<Part> {
+    pub fn due(&self, seed: u64, blocks_done: u32) -> Option<BootPart> {
         let number = blocks_done.checked_div(self.blocks)?;
         let arm = *self.order(seed).get(number as usize)?;
         let blocks_left = self.blocks - blocks_done % self.blocks;
-        Some(Part { number, arm: self.arms.get(arm)?.clone(), blocks_left })
+        Some(BootPart { number, arm: self.arms.get(arm)?.clone(), blocks_left })
     }
 
     /// Requirements of an arm that are not met, one line each.

@@ -4,6 +4,7 @@
 //! treatment, block. Others: docs/GLOSSARY.md.
 
 pub mod arm;
+pub mod arm_study;
 pub mod arrivals;
 pub mod asked;
 pub mod boot;
@@ -11,7 +12,6 @@ pub mod command;
 mod comparison;
 pub mod engine;
 pub mod external;
-pub mod here;
 pub mod index;
 pub mod insert;
 pub mod instance;

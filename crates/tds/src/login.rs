@@ -49,7 +49,7 @@ pub struct Login {
 }
 
 /// Part of the data: from, to.
-type Part = (usize, usize);
+type ByteRange = (usize, usize);
 
 /// Parses `LOGIN7`, to the last byte.
 pub fn read(payload: &[u8], asked: Asked, encrypted: bool) -> Result<Login, Fault> {
@@ -131,7 +131,7 @@ impl Flags {
 /// The data, and which parts of it fields refer to.
 struct Fields<'a> {
     payload: &'a [u8],
-    parts: Vec<Part>,
+    parts: Vec<ByteRange>,
 }
 
 impl<'a> Fields<'a> {

@@ -24,7 +24,7 @@ impl<'a> Reader<'a> {
     }
 
     /// How many bytes are left.
-    pub fn left(&self) -> usize {
+    pub fn remaining(&self) -> usize {
         self.bytes.len() - self.at
     }
 
@@ -106,7 +106,7 @@ impl<'a> Reader<'a> {
     pub fn finish(&self) -> Result<(), Fault> {
         match self.is_empty() {
             true => Ok(()),
-            false => Err(self.fault(format!("{} bytes too many", self.left()))),
+            false => Err(self.fault(format!("{} bytes too many", self.remaining()))),
         }
     }
 }

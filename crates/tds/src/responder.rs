@@ -44,11 +44,11 @@ pub struct Responder {
 struct Shared {
     options: Options,
     script: Box<Script>,
-    state: Mutex<State>,
+    state: Mutex<ResponderState>,
 }
 
 #[derive(Default)]
-struct State {
+struct ResponderState {
     requests: Vec<Received>,
     failures: Vec<Failure>,
     open: BTreeMap<u64, TcpStream>,
@@ -69,7 +69,7 @@ impl Responder {
     ) -> io::Result<Self> {
         let listener = TcpListener::bind(("127.0.0.1", 0))?;
         let address = listener.local_addr()?;
-        let state = Mutex::new(State::default());
+        let state = Mutex::new(ResponderState::default());
         let shared = Arc::new(Shared { options, script: Box::new(script), state });
         let listening = std::thread::spawn({
             let shared = Arc::clone(&shared);
@@ -134,7 +134,7 @@ impl Drop for Responder {
 }
 
 impl Shared {
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, ResponderState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -178,7 +178,7 @@ pub fn read(message: &Received, transaction: u64) -> Result<Request, Fault> {
 fn batch(payload: &[u8], transaction: u64) -> Result<String, Fault> {
     let mut reader = Reader::new("SQL batch", payload);
     headers::read(&mut reader, transaction)?;
-    let left = reader.left();
+    let left = reader.remaining();
     reader.utf16(left)
 }
 

@@ -26,7 +26,7 @@ const TMPFS: i64 = 0x0102_1994;
 
 /// Result of a check of pages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Seen {
+pub(crate) struct CachedPages {
     /// Pages that were checked.
     pub pages: u64,
     /// Those of them that were in the page cache.
@@ -35,7 +35,7 @@ pub(crate) struct Seen {
     pub in_memory: bool,
 }
 
-impl Seen {
+impl CachedPages {
     /// The share of pages that were cached, in thousandths; `None` if none could be checked.
     pub fn cached_permille(&self) -> Option<u64> {
         (self.pages > 0).then(|| self.cached * 1000 / self.pages)
@@ -88,10 +88,10 @@ pub(crate) fn files_below(folder: &Path) -> io::Result<Vec<PathBuf>> {
 ///
 /// # Errors
 /// A file cannot be opened, or the kernel refuses.
-pub(crate) fn evict(files: &[PathBuf]) -> io::Result<Seen> {
+pub(crate) fn evict(files: &[PathBuf]) -> io::Result<CachedPages> {
     rustix::fs::sync();
     files.iter().try_for_each(|path| put_out(path))?;
-    let mut seen = Seen::default();
+    let mut seen = CachedPages::default();
     let step = files.len().div_ceil(FILES).max(1);
     let looked = files.iter().step_by(step);
     for path in looked.clone() {
@@ -124,7 +124,7 @@ fn open(path: &Path) -> io::Result<Option<File>> {
 }
 
 /// Checks pages of a file at even distances.
-fn look(file: &File, seen: &mut Seen) -> io::Result<()> {
+fn look(file: &File, seen: &mut CachedPages) -> io::Result<()> {
     seen.in_memory |= fstatfs(file).is_ok_and(|system| i128::from(system.f_type) == i128::from(TMPFS));
     let pages = file.metadata()?.len() / PAGE_BYTES;
     let looked = pages.min(PAGES);
@@ -182,7 +182,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("file");
         fs::write(&path, vec![7; 1 << 20]).unwrap();
-        let mut before = Seen::default();
+        let mut before = CachedPages::default();
         look(&File::open(&path).unwrap(), &mut before).unwrap();
         // The kernel keeps a page that it is about to move or to write (mm/truncate.c, `mapping_evict_folio`): soon it
         // is not.
@@ -200,7 +200,7 @@ mod tests {
                 assert_eq!((cached, before.pages), (1000, PAGES));
                 assert_eq!(after.cached_permille(), Some(0));
                 assert!(after.note().ends_with("none had stayed"), "{}", after.note());
-                let mut again = Seen::default();
+                let mut again = CachedPages::default();
                 look(&File::open(&path).unwrap(), &mut again).unwrap();
                 assert_eq!(again.cached, 0, "to look makes nothing warm");
             }
@@ -217,16 +217,16 @@ mod tests {
         let file = fs::OpenOptions::new().write(true).open(&path).unwrap();
         file.set_len(1 << 20).unwrap();
         rustix::fs::sync();
-        let mut seen = Seen::default();
+        let mut seen = CachedPages::default();
         look(&File::open(&path).unwrap(), &mut seen).unwrap();
         assert!(seen.pages <= 1, "{seen:?}");
     }
 
     #[test]
     fn files_in_memory_are_said_not_to_be_cold() {
-        let seen = Seen { pages: 4, cached: 4, in_memory: true };
+        let seen = CachedPages { pages: 4, cached: 4, in_memory: true };
         assert!(seen.note().starts_with("not cold"));
         assert_eq!(seen.cached_permille(), Some(1000));
-        assert_eq!(Seen::default().cached_permille(), None);
+        assert_eq!(CachedPages::default().cached_permille(), None);
     }
 }

@@ -5,8 +5,8 @@
 //! that one private server at a time runs on a shared data directory.
 
 mod asked;
-mod at_work;
 mod run;
+mod running;
 #[cfg(test)]
 mod tests;
 
@@ -18,7 +18,7 @@ use crate::error::{ENGINE, failed, refuse};
 use crate::recipe::Kind;
 use crate::{list, versions};
 use asked::Asked;
-use at_work::AtWork;
+use running::RunningWorklist;
 
 /// The engine.
 #[derive(Debug, Clone, Copy)]
@@ -93,6 +93,6 @@ impl Engine for Worklist {
         let listed = list::found(&home).ok_or_else(|| {
             failed("find its items", "there are none for these options; load them before start")
         })?;
-        Ok(Box::new(AtWork::start(asked, home, listed, request)?))
+        Ok(Box::new(RunningWorklist::start(asked, home, listed, request)?))
     }
 }

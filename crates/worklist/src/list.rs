@@ -7,7 +7,7 @@ mod copy;
 mod lines;
 mod listed;
 mod made;
-mod room;
+mod space;
 
 use std::fs;
 use std::path::{Path, PathBuf};

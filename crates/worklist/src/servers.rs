@@ -6,7 +6,7 @@
 mod cpu;
 mod databases;
 mod mariadb;
-mod place;
+mod parameters;
 mod postgres;
 
 use std::path::{Path, PathBuf};
@@ -19,7 +19,7 @@ use crate::recipe::{self, Kind};
 pub(crate) use cpu::used_ns;
 pub(crate) use databases::RESTORED;
 use mariadb::Mariadb;
-pub(crate) use place::Place;
+pub(crate) use parameters::ServerParameters;
 use postgres::Postgres;
 
 /// A running server.
@@ -36,10 +36,10 @@ impl Server {
     ///
     /// # Errors
     /// An error of the server.
-    pub fn start(place: &Place<'_>) -> Result<Self, EngineError> {
-        let server = match place.kind {
-            Kind::Mariadb => Self::Mariadb(Mariadb::start(place)?),
-            _ => Self::Postgres(Postgres::start(place)?),
+    pub fn start(parameters: &ServerParameters<'_>) -> Result<Self, EngineError> {
+        let server = match parameters.kind {
+            Kind::Mariadb => Self::Mariadb(Mariadb::start(parameters)?),
+            _ => Self::Postgres(Postgres::start(parameters)?),
         };
         server.drop_restored()?;
         Ok(server)
@@ -127,12 +127,12 @@ pub(crate) fn fill(
     let recipe = recipe::find(name).map_err(|error| failed("read its recipe", error))?;
     let programs = programs::find(&recipe, bin.as_deref())?;
     let total_bytes = sizes.iter().sum();
-    let place = Place { home, kind, bin, programs, total_bytes };
+    let parameters = ServerParameters { home, kind, bin, programs, total_bytes };
     match kind {
-        Kind::Mariadb => mariadb::make(&place)?,
-        _ => postgres::make(&place)?,
+        Kind::Mariadb => mariadb::make(&parameters)?,
+        _ => postgres::make(&parameters)?,
     }
-    let server = Server::start(&place)?;
+    let server = Server::start(&parameters)?;
     let made = match &server {
         Server::Postgres(server) => server.fill(sizes, request.seed),
         Server::Mariadb(server) => server.fill(sizes, request.seed),

@@ -32,7 +32,7 @@ impl Fetched {
     /// It cannot be fetched.
     pub fn ensure(&self, may_install: bool) -> Result<[String; 2], String> {
         packages::ensure(self.by.packages(), may_install)?;
-        let folder = here()?.join(HOME).join(&self.name);
+        let folder = current_dir()?.join(HOME).join(&self.name);
         self.whole(&folder, fetch)?;
         named(&self.variable, &folder.join(&self.inside))
     }
@@ -98,13 +98,13 @@ const ENGINES: [&str; 2] = ["target/test-engines", "threadwise/engines/analytics
 /// # Errors
 /// It cannot be made.
 pub fn engines(asked: &str) -> Result<[String; 2], String> {
-    let home = here()?.join(ENGINES[0]);
+    let home = current_dir()?.join(ENGINES[0]);
     let program = std::env::var(dist::TEST_PROGRAM).or_else(|_| command::built("threadwise"))?;
     Task::new(&program, &["engine", "add", asked]).env("XDG_DATA_HOME", &home.to_string_lossy()).run()?;
     named("THREADWISE_TEST_ENGINES", &home.join(ENGINES[1]))
 }
 
-fn here() -> Result<PathBuf, String> {
+fn current_dir() -> Result<PathBuf, String> {
     std::env::current_dir().map_err(|cause| format!("the current folder does not exist: {cause}"))
 }
 
@@ -124,8 +124,8 @@ pub fn impossible() -> Option<String> {
     }
     // Servers that root starts run as another user, who must reach their programs.
     let closed = |folder: &&Path| fs::metadata(folder).is_ok_and(|entry| entry.permissions().mode() & 1 == 0);
-    let here = here().ok()?;
-    let closed = here.ancestors().find(closed).filter(|_| packages::is_root())?.display();
+    let current_dir = current_dir().ok()?;
+    let closed = current_dir.ancestors().find(closed).filter(|_| packages::is_root())?.display();
     Some(format!(
         "a server's user cannot pass through {closed}: chmod o+x {closed}, or check the project out elsewhere"
     ))

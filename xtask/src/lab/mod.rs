@@ -18,7 +18,7 @@ use crate::command::Task;
 use crate::site;
 use crate::steps::Steps;
 use crate::test::Counts;
-use table::{Part, tables};
+use table::{LabPart, tables};
 
 /// How much of a part is run.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -110,8 +110,8 @@ impl<'a> Options<'a> {
         Ok(options)
     }
 
-    fn parts(&self) -> Result<Vec<&'static Part>, String> {
-        let is_asked = |part: &&Part| self.names.is_empty() || self.names.contains(&part.name.as_str());
+    fn parts(&self) -> Result<Vec<&'static LabPart>, String> {
+        let is_asked = |part: &&LabPart| self.names.is_empty() || self.names.contains(&part.name.as_str());
         Ok(tables()?.parts.iter().filter(is_asked).collect())
     }
 }
@@ -125,7 +125,7 @@ pub fn run(words: &[&str]) -> Result<(), String> {
         return Ok(());
     }
     if options.is_env {
-        let of_part = |part: &&Part| part.variables(options.scale, options.may_install);
+        let of_part = |part: &&LabPart| part.variables(options.scale, options.may_install);
         let variables: Variables = parts.iter().map(of_part).collect::<Result<Vec<_>, _>>()?.concat();
         variables.iter().for_each(|[name, value]| println!("export {name}='{value}'"));
         return Ok(());
@@ -154,7 +154,7 @@ pub fn run(words: &[&str]) -> Result<(), String> {
     }
 }
 
-impl Part {
+impl LabPart {
     /// Makes the packages and fetched parts available; the variables for the tests.
     fn variables(&self, scale: Scale, may_install: bool) -> Result<Variables, String> {
         let packages: Vec<&str> = self.packages.iter().map(String::as_str).collect();

@@ -10,7 +10,7 @@ use std::sync::LazyLock;
 pub struct Tables {
     /// The parts, the fastest first.
     #[serde(rename = "part")]
-    pub parts: Vec<Part>,
+    pub parts: Vec<LabPart>,
     /// What is fetched for them.
     pub fetched: Vec<Fetched>,
     /// Names of Debian packages, each with programs of which any one shows that it is installed.
@@ -20,7 +20,7 @@ pub struct Tables {
 /// A part of the laboratory.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Part {
+pub struct LabPart {
     /// Its name.
     pub name: String,
     /// What it tries.

@@ -6,7 +6,7 @@
 
 use super::Violation;
 use super::graph::{Graph, circles};
-use super::paths::{Found, Module, Modules, Place};
+use super::paths::{Module, ModulePath, Modules, PathTarget};
 use super::source::SourceFile;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -62,17 +62,17 @@ fn arrows(modules: &Modules) -> Arrows {
 }
 
 /// Modules that define what a module names, with the names.
-fn taken(modules: &Modules, at: &Place, module: &Module) -> Vec<(Place, String)> {
-    let is_below = |place: &Place| place.starts_with(at);
+fn taken(modules: &Modules, at: &ModulePath, module: &Module) -> Vec<(ModulePath, String)> {
+    let is_below = |place: &ModulePath| place.starts_with(at);
     let by_use = module.uses.iter().filter_map(|one| match modules.resolve(at, &one.path)? {
         // A parent that re-exports its children's items.
-        Found::Module(place) | Found::Item(place) if one.is_public && is_below(&place) => None,
-        Found::Item(place) => Some((place, one.name.clone())),
-        Found::Module(place) => (one.name == "*").then(|| (place, one.name.clone())),
+        PathTarget::Module(place) | PathTarget::Item(place) if one.is_public && is_below(&place) => None,
+        PathTarget::Item(place) => Some((place, one.name.clone())),
+        PathTarget::Module(place) => (one.name == "*").then(|| (place, one.name.clone())),
     });
     let by_path = module.paths.iter().filter_map(|path| match modules.resolve(at, path)? {
-        Found::Item(place) => Some((place, path.join("::"))),
-        Found::Module(_) => None,
+        PathTarget::Item(place) => Some((place, path.join("::"))),
+        PathTarget::Module(_) => None,
     });
     by_use.chain(by_path).collect()
 }

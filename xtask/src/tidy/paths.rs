@@ -8,7 +8,7 @@ use super::source::{SourceFile, body, closing_brace, in_word, words};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Place of a module below its crate: `crate::a::b` is `["a", "b"]`.
-pub type Place = Vec<String>;
+pub type ModulePath = Vec<String>;
 
 /// Limit for following re-exports of re-exports.
 const MAX_STEPS: usize = 8;
@@ -41,16 +41,16 @@ pub struct Use {
 
 /// Where a path leads.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Found {
+pub enum PathTarget {
     /// To a module.
-    Module(Place),
+    Module(ModulePath),
     /// To an item of this module.
-    Item(Place),
+    Item(ModulePath),
 }
 
 /// The modules of a crate by their places.
 #[derive(Debug, Default)]
-pub struct Modules(pub BTreeMap<Place, Module>);
+pub struct Modules(pub BTreeMap<ModulePath, Module>);
 
 impl Modules {
     /// From the files of one crate, whose paths are relative to its `src`.
@@ -60,22 +60,22 @@ impl Modules {
             add(&mut all, &file.shipped, place(path), file.path);
         }
         // What only tests declare is not part of the crate.
-        let is_declared = |place: &Place| {
+        let is_declared = |place: &ModulePath| {
             (0..place.len()).all(|at| {
                 all.get(&place[..at]).is_some_and(|parent: &Module| parent.children.contains(&place[at]))
             })
         };
-        let places: BTreeSet<Place> = all.keys().filter(|place| is_declared(place)).cloned().collect();
+        let places: BTreeSet<ModulePath> = all.keys().filter(|place| is_declared(place)).cloned().collect();
         all.retain(|place, _| places.contains(place));
         Self(all)
     }
 
     /// Where a path in module `at` leads; `None` outside of the crate.
-    pub fn resolve(&self, at: &[String], path: &[String]) -> Option<Found> {
+    pub fn resolve(&self, at: &[String], path: &[String]) -> Option<PathTarget> {
         self.resolve_within(at, path, MAX_STEPS)
     }
 
-    fn resolve_within(&self, from: &[String], path: &[String], steps: usize) -> Option<Found> {
+    fn resolve_within(&self, from: &[String], path: &[String], steps: usize) -> Option<PathTarget> {
         let steps = steps.checked_sub(1)?;
         let mut at = from.to_vec();
         let mut rest = path;
@@ -92,52 +92,57 @@ impl Modules {
         }
         while let Some((name, others)) = rest.split_first() {
             match self.lookup(&at, name, others.is_empty(), steps) {
-                Some(Found::Module(place)) => at = place,
+                Some(PathTarget::Module(place)) => at = place,
                 Some(item) => return Some(item),
                 // An unknown name, such as a macro's.
-                None => return is_here.then_some(Found::Item(at)),
+                None => return is_here.then_some(PathTarget::Item(at)),
             }
             (rest, is_here) = (others, true);
         }
-        Some(Found::Module(at))
+        Some(PathTarget::Module(at))
     }
 
     /// A name in a module; a module and a function may share it.
-    fn lookup(&self, at: &[String], name: &String, is_last: bool, steps: usize) -> Option<Found> {
+    fn lookup(&self, at: &[String], name: &String, is_last: bool, steps: usize) -> Option<PathTarget> {
         let module = self.0.get(at)?;
-        let child =
-            module.children.contains(name).then(|| Found::Module([at, std::slice::from_ref(name)].concat()));
+        let child = module
+            .children
+            .contains(name)
+            .then(|| PathTarget::Module([at, std::slice::from_ref(name)].concat()));
         if child.is_some() && !is_last {
             return child;
         }
         if module.items.contains(name) {
-            return Some(Found::Item(at.to_vec()));
+            return Some(PathTarget::Item(at.to_vec()));
         }
         if child.is_some() {
             return child;
         }
         let mut named = module.uses.iter().filter(|a| a.name == *name).peekable();
         if named.peek().is_some() {
-            let found: Vec<Found> = named.filter_map(|a| self.resolve_within(at, &a.path, steps)).collect();
+            let found: Vec<PathTarget> =
+                named.filter_map(|a| self.resolve_within(at, &a.path, steps)).collect();
             return found.into_iter().next();
         }
         let globs = module.uses.iter().filter(|a| a.name == "*");
         globs.filter_map(|glob| self.resolve_within(at, &glob.path, steps)).find_map(|found| match found {
-            Found::Module(place) if place != at => self.lookup(&place, name, is_last, steps.checked_sub(1)?),
+            PathTarget::Module(place) if place != at => {
+                self.lookup(&place, name, is_last, steps.checked_sub(1)?)
+            }
             _ => None,
         })
     }
 }
 
 /// `a/b.rs` and `a/b/mod.rs` are `a::b`; `lib.rs` and `main.rs` the crate itself.
-fn place(path: &str) -> Place {
+fn place(path: &str) -> ModulePath {
     let path = path.trim_end_matches(".rs");
     let path = path.strip_suffix("/mod").unwrap_or(path);
     if matches!(path, "lib" | "main") { Vec::new() } else { path.split('/').map(str::to_owned).collect() }
 }
 
 /// Adds a module with those inside of it.
-fn add(all: &mut BTreeMap<Place, Module>, code: &str, place: Place, file: &str) {
+fn add(all: &mut BTreeMap<ModulePath, Module>, code: &str, place: ModulePath, file: &str) {
     let mut module = Module { file: file.to_owned(), ..Module::default() };
     let mut rest = code.as_bytes().to_vec();
     for item in items(code) {
@@ -337,8 +342,8 @@ mod tests {
         let found = |at: &str, path: &str| {
             let at = if at.is_empty() { Vec::new() } else { words_of(at) };
             all.resolve(&at, &words_of(path)).map(|found| match found {
-                Found::Module(place) => format!("mod {}", place.join("::")),
-                Found::Item(place) => place.join("::"),
+                PathTarget::Module(place) => format!("mod {}", place.join("::")),
+                PathTarget::Item(place) => place.join("::"),
             })
         };
         assert_eq!(found("b", "crate::Y").as_deref(), Some("a::deep"));

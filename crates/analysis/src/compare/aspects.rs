@@ -15,7 +15,7 @@ use threadwise_study::{Options, Role, Stopping, Study, Treatment};
 /// Part of a study that an aspect belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Part {
+pub enum AspectGroup {
     /// The machine: rates of two studies that differ in it are those of two machines.
     Machine,
     /// What runs below the engine and can change on the same machine: kernel, memory, SMT.
@@ -32,7 +32,7 @@ pub enum Part {
 #[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize)]
 pub struct Aspect {
     /// Part of the study.
-    pub part: Part,
+    pub part: AspectGroup,
     /// Its name, such as `CPU model`.
     pub name: String,
     /// Its values, in the order of the studies.
@@ -49,31 +49,33 @@ const NOT_SET: &str = "not set";
 /// All aspects of several studies.
 pub fn aspects(studies: &[Facts<'_>]) -> Vec<Aspect> {
     let mut all = Vec::new();
-    let mut add = |part: Part, name: &str, value: &dyn Fn(&Facts<'_>) -> String| {
+    let mut add = |part: AspectGroup, name: &str, value: &dyn Fn(&Facts<'_>) -> String| {
         let values: Vec<String> = studies.iter().map(value).collect();
         let differs = values.windows(2).any(|two| two[0] != two[1]);
         all.push(Aspect { part, name: name.to_owned(), values, differs });
     };
-    let mut add_all = |part: Part, named: &[Named], option: &str, options: fn(&Study) -> Vec<&Options>| {
-        for (name, value) in named {
-            add(part, name, value);
-        }
-        let keys = studies.iter().flat_map(|facts| options(facts.study)).flat_map(|options| options.keys());
-        for key in keys.collect::<BTreeSet<_>>() {
-            add(part, &format!("{option} {key}"), &|facts| {
-                let values = options(facts.study).into_iter().map(|options| setting(options, key));
-                let values = distinct(values);
-                if values.is_empty() { NOT_SET.to_owned() } else { values.join(", ") }
-            });
-        }
-    };
-    add_all(Part::Machine, &MACHINE, "", |_| Vec::new());
-    add_all(Part::System, &SYSTEM, "", |_| Vec::new());
-    add_all(Part::Engine, &ENGINE, "engine option", |study| vec![&study.engine_options]);
-    add_all(Part::Study, &STUDY, "option", |study| {
+    let mut add_all =
+        |part: AspectGroup, named: &[Named], option: &str, options: fn(&Study) -> Vec<&Options>| {
+            for (name, value) in named {
+                add(part, name, value);
+            }
+            let keys =
+                studies.iter().flat_map(|facts| options(facts.study)).flat_map(|options| options.keys());
+            for key in keys.collect::<BTreeSet<_>>() {
+                add(part, &format!("{option} {key}"), &|facts| {
+                    let values = options(facts.study).into_iter().map(|options| setting(options, key));
+                    let values = distinct(values);
+                    if values.is_empty() { NOT_SET.to_owned() } else { values.join(", ") }
+                });
+            }
+        };
+    add_all(AspectGroup::Machine, &MACHINE, "", |_| Vec::new());
+    add_all(AspectGroup::System, &SYSTEM, "", |_| Vec::new());
+    add_all(AspectGroup::Engine, &ENGINE, "engine option", |study| vec![&study.engine_options]);
+    add_all(AspectGroup::Study, &STUDY, "option", |study| {
         study.treatments.iter().map(|treatment| &treatment.options).collect()
     });
-    add_all(Part::Program, &PROGRAM, "", |_| Vec::new());
+    add_all(AspectGroup::Program, &PROGRAM, "", |_| Vec::new());
     all
 }
 
@@ -195,7 +197,7 @@ pub fn apart(one: &Treatment, other: &Treatment) -> Vec<String> {
 
 /// Whether some of these studies are from different machines, by their files.
 pub fn machines_differ(aspects: &[Aspect]) -> bool {
-    aspects.iter().any(|aspect| aspect.part == Part::Machine && aspect.differs)
+    aspects.iter().any(|aspect| aspect.part == AspectGroup::Machine && aspect.differs)
 }
 
 /// Marks the name of what differs.
@@ -270,7 +272,8 @@ mod tests {
         let common: Vec<String> = (0..20).map(|at| format!("treatment-{at}")).collect();
         let common = common.join(", ");
         let values = vec![format!("{common}, x"), common.clone(), "y".to_owned() + ", " + &common];
-        let aspect = Aspect { part: Part::Study, name: "treatments".to_owned(), values, differs: true };
+        let aspect =
+            Aspect { part: AspectGroup::Study, name: "treatments".to_owned(), values, differs: true };
         assert_eq!(value(&aspect, &[0]), "also x");
         assert_eq!(value(&aspect, &[1]), "only those of all");
         assert_eq!(value(&aspect, &[0, 2]), "also x (1), also y (3)");

@@ -84,7 +84,7 @@ pub struct LeftOut {
 /// The answer for one treatment or comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Said {
+pub enum ChangeVerdict {
     /// Shown to be better than before.
     Better,
     /// Shown to be worse.
@@ -113,7 +113,8 @@ pub struct Changed<'a> {
     #[serde(flatten)]
     pub ratio: Ratio,
     /// The answer.
-    pub said: Said,
+    #[serde(rename = "said")]
+    pub verdict: ChangeVerdict,
     /// Whether it is a regression ([`is_regression`]).
     #[serde(rename = "regression")]
     pub is_regression: bool,
@@ -123,14 +124,16 @@ pub struct Changed<'a> {
 }
 
 /// The answer that a ratio of after to before gives.
-pub fn said(ratio: &Ratio) -> Said {
+pub fn verdict(ratio: &Ratio) -> ChangeVerdict {
     match (ratio.mark(), ratio.direction) {
-        (Mark::Same, _) => Said::Same,
-        (Mark::Undecided, _) => Said::Undecided,
-        (Mark::Higher, Direction::Neither) => Said::Higher,
-        (Mark::Lower, Direction::Neither) => Said::Lower,
-        (Mark::Higher, Direction::HigherIsBetter) | (Mark::Lower, Direction::LowerIsBetter) => Said::Better,
-        _ => Said::Worse,
+        (Mark::Same, _) => ChangeVerdict::Same,
+        (Mark::Undecided, _) => ChangeVerdict::Undecided,
+        (Mark::Higher, Direction::Neither) => ChangeVerdict::Higher,
+        (Mark::Lower, Direction::Neither) => ChangeVerdict::Lower,
+        (Mark::Higher, Direction::HigherIsBetter) | (Mark::Lower, Direction::LowerIsBetter) => {
+            ChangeVerdict::Better
+        }
+        _ => ChangeVerdict::Worse,
     }
 }
 
@@ -138,7 +141,7 @@ pub fn said(ratio: &Ratio) -> Said {
 /// anything smaller does not matter.
 pub fn is_regression(ratio: &Ratio) -> bool {
     let least = 1.0 + ratio.margin;
-    said(ratio) == Said::Worse && (ratio.value <= 1.0 / least || ratio.value >= least)
+    verdict(ratio) == ChangeVerdict::Worse && (ratio.value <= 1.0 / least || ratio.value >= least)
 }
 
 /// Whether a ratio that is not a regression may still be one: it is not shown to be within the margin, and its interval
@@ -307,7 +310,7 @@ fn judged<'a>(
             name,
             before: of_side(&series.before)?,
             after: of_side(&series.after)?,
-            said: said(&ratio),
+            verdict: verdict(&ratio),
             is_regression: is_regression(&ratio),
             reach: Reach::of(&series.before, &series.after, is_paired, &ratio),
             ratio,

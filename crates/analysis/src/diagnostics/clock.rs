@@ -3,7 +3,7 @@
 //! Only the processor's own counters are used: cpufreq's figure may be the requested clock. Method: `estimate::judge`;
 //! docs/METHODOLOGY.md, "Clock and power of each treatment".
 
-use super::found::Found;
+use super::answer::QuestionAnswer;
 use crate::estimate::sides::Sides;
 use crate::estimate::{Digest, paired};
 use crate::question::{Case, Question};
@@ -22,7 +22,7 @@ pub(crate) const CLOCK: Question = Question {
 const MAX_SHOWN: usize = 3;
 
 /// One estimate for each comparison whose sides both have a clock, judged together.
-fn ask(case: &Case<'_>) -> Option<Found> {
+fn ask(case: &Case<'_>) -> Option<QuestionAnswer> {
     let log = |run: &Digest| run.telemetry.counted_mhz.map(f64::ln);
     let series = |sides: &Sides| case.observed.differences(sides.top, &sides.below, &log).d;
     let all = case.study().comparisons.iter();
@@ -35,7 +35,7 @@ fn ask(case: &Case<'_>) -> Option<Found> {
         Some(Estimate::of(CLOCK.name, &one.name, &one.treatment, &one.baseline.join(" and "), judged?.exp()))
     });
     let estimates: Vec<Estimate> = estimates.collect();
-    (!estimates.is_empty()).then(|| Found { estimates, ..Found::default() })
+    (!estimates.is_empty()).then(|| QuestionAnswer { estimates, ..QuestionAnswer::default() })
 }
 
 /// Largest possible difference of the clock in any of the comparisons, in logarithms: the furthest end of their
@@ -50,7 +50,7 @@ pub fn differs(ratio: &Ratio, margin: f64) -> bool {
 }
 
 /// The clock, if it explains something or rules it out.
-fn said(facts: &Facts<'_>, found: &Found) -> Option<Finding> {
+fn said(facts: &Facts<'_>, found: &QuestionAnswer) -> Option<Finding> {
     let margin = facts.study.design.margin.ln_1p();
     let named = |all: &[&Estimate]| all.iter().map(|one| one.name.clone()).collect::<Vec<_>>();
     let clock: Vec<&Estimate> = found.estimates.iter().collect();

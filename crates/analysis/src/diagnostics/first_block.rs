@@ -4,7 +4,7 @@
 //! s²(1 + 1/n), with s² that of the others (Student's prediction interval). All comparisons are one family
 //! (`estimate::judge`); blocks left out do not count, so the first is the first that does.
 
-use super::Found;
+use super::QuestionAnswer;
 use crate::estimate::sides::Sides;
 use crate::estimate::{ObservedBlock, Work, block_difference, judge_means};
 use crate::question::{Case, Question};
@@ -19,7 +19,7 @@ pub(crate) const FIRST_BLOCK: Question = Question {
     ..Question::new("first-block")
 };
 
-fn ask(case: &Case<'_>) -> Option<Found> {
+fn ask(case: &Case<'_>) -> Option<QuestionAnswer> {
     // At a rate throughput is what arrives.
     let compared = case.study().comparisons.iter().filter(|_| !case.study().is_at_a_rate());
     let compared: Vec<_> = compared.filter_map(|one| Some((one, Sides::of(case.study(), one)?))).collect();
@@ -37,7 +37,7 @@ fn ask(case: &Case<'_>) -> Option<Found> {
         Some(Estimate::of(FIRST_BLOCK.name, &one.name, &one.treatment, &one.baseline.join(" and "), ratio?))
     });
     let estimates: Vec<Estimate> = estimates.collect();
-    (!estimates.is_empty()).then(|| Found { estimates, ..Found::default() })
+    (!estimates.is_empty()).then(|| QuestionAnswer { estimates, ..QuestionAnswer::default() })
 }
 
 /// The first of some numbers less the mean of the others; `None` of fewer than three.
@@ -48,7 +48,7 @@ pub fn apart(d: &[f64]) -> Option<MeanEstimate> {
     Some(MeanEstimate { n: d.len(), mean: first - mean.mean, standard_error, ..mean })
 }
 
-fn paragraph(facts: &Facts<'_>, found: &Found) -> Option<Prose> {
+fn paragraph(facts: &Facts<'_>, found: &QuestionAnswer) -> Option<Prose> {
     let largest = found.shown().max_by(|one, other| one.ratio.size().total_cmp(&other.ratio.size()))?;
     Some(prose!(
         "The first block differs from the others: {} is {} there.",

@@ -5,7 +5,7 @@
 //! both cancel; Student's t over blocks, one family for the treatments of a group, as for every paired change
 //! (`estimate::judge`; docs/METHODOLOGY.md, "Warm-up and halves of slices").
 
-use super::found::Found;
+use super::answer::QuestionAnswer;
 use crate::estimate::sides::Sides;
 use crate::estimate::{Halves, Observed, ObservedBlock, Work, block_difference, largest, paired};
 use crate::question::{Case, Question};
@@ -32,7 +32,7 @@ const LONGER: u64 = 4;
 const NO_BLOCK: &str = "no block has both";
 
 /// Above 1 second halves are faster, relative to the baseline.
-fn ask(case: &Case<'_>) -> Option<Found> {
+fn ask(case: &Case<'_>) -> Option<QuestionAnswer> {
     let (study, observed) = (case.study(), case.observed);
     if !study.workload.is_sliced() || study.is_at_a_rate() {
         return None;
@@ -52,7 +52,7 @@ fn ask(case: &Case<'_>) -> Option<Found> {
     };
     let estimates: Vec<Estimate> = groups.into_iter().flat_map(of_group).collect();
     let gap = estimates.is_empty().then(|| gap(study, observed).to_owned());
-    Some(Found { estimates, gap, ..Found::default() })
+    Some(QuestionAnswer { estimates, gap, ..QuestionAnswer::default() })
 }
 
 fn gap(study: &Study, observed: &Observed) -> &'static str {
@@ -90,12 +90,12 @@ pub fn half_difference(treatment: &Halves, baselines: &[&Halves]) -> Option<f64>
 }
 
 /// The treatment whose halves differ most, among those whose warm-up is too short if any is, and how many those are.
-fn furthest(found: &Found) -> Option<(&Estimate, usize)> {
+fn furthest(found: &QuestionAnswer) -> Option<(&Estimate, usize)> {
     let largest = largest(&found.estimates, |one| &one.ratio, Ratio::is_beyond)?;
     Some((largest, found.estimates.iter().filter(|one| one.ratio.is_beyond()).count()))
 }
 
-fn paragraph(facts: &Facts<'_>, found: &Found) -> Option<Prose> {
+fn paragraph(facts: &Facts<'_>, found: &QuestionAnswer) -> Option<Prose> {
     let Some((largest, too_short)) = furthest(found) else {
         let gap = found.gap.as_deref().unwrap_or(NO_BLOCK);
         return Some(prose!("Halves of slices are not compared: {}.", gap));
@@ -119,7 +119,7 @@ fn paragraph(facts: &Facts<'_>, found: &Found) -> Option<Prose> {
     ))
 }
 
-fn too_short(facts: &Facts<'_>, found: &Found) -> Option<Finding> {
+fn too_short(facts: &Facts<'_>, found: &QuestionAnswer) -> Option<Finding> {
     let (largest, count) = furthest(found).filter(|(_, count)| *count > 0)?;
     let mut text = prose!(
         "Warm-up is too short for {}: second halves of its slices are {} than first halves, relative to the baseline; \

@@ -2,7 +2,7 @@
 //!
 //! One family for all groups of treatments; the method is in `neighbours::cost` and docs/METHODOLOGY.md, "Neighbours".
 
-use super::found::Found;
+use super::answer::QuestionAnswer;
 use crate::estimate::{Rule, judge, together};
 use crate::looks::states::LookedAt;
 use crate::neighbours::{self, Observations, PairFound, cost, observations, pairs};
@@ -40,11 +40,11 @@ pub(crate) const AT_WORST: &str = "left_if_looks_are_wrong";
 struct Group {
     name: String,
     agreed: Option<MeanEstimate>,
-    found: neighbours::Found,
-    by_cpu: Option<neighbours::Found>,
+    found: neighbours::NeighbourCost,
+    by_cpu: Option<neighbours::NeighbourCost>,
 }
 
-fn ask(case: &Case<'_>) -> Option<Found> {
+fn ask(case: &Case<'_>) -> Option<QuestionAnswer> {
     let study = case.study();
     if case.slices.iter().all(|slice| slice.looks.is_empty()) {
         return None;
@@ -61,7 +61,8 @@ fn ask(case: &Case<'_>) -> Option<Found> {
     let groups: Vec<Group> = study.groups().into_iter().filter_map(of_group).collect();
     if groups.is_empty() && two.is_empty() {
         let gap = "too few blocks have looks both with a neighbour and without one".to_owned();
-        return is_looked_at(case.slices).then(|| Found { gap: Some(gap), ..Found::default() });
+        return is_looked_at(case.slices)
+            .then(|| QuestionAnswer { gap: Some(gap), ..QuestionAnswer::default() });
     }
     let rule = Rule { direction: Direction::HigherIsBetter, ..case.rule() };
     type Value<'v, T> = &'v dyn Fn(&T) -> Option<MeanEstimate>;
@@ -97,19 +98,19 @@ fn ask(case: &Case<'_>) -> Option<Found> {
         of_two(OVER_TWO, &|found| Some(found.over_two), &Ratio::exp),
         of_two(OVER_ONE, &|found| found.over_one, &Ratio::exp),
         of_two(ON_ONE_CORE, &|found| Some(found.prevalence), &share),
-        of_groups(LEFT, &|group| group.found.left, &checked),
+        of_groups(LEFT, &|group| group.found.remaining, &checked),
         of_groups(SEEN, &|group| Some(group.found.seen), &checked),
         agreed.collect(),
-        of_groups(LEFT_BY_CPU, &|group| group.by_cpu.as_ref()?.left, &by_cpu),
+        of_groups(LEFT_BY_CPU, &|group| group.by_cpu.as_ref()?.remaining, &by_cpu),
         of_groups(WHOLE, &|group| group.found.whole, &exp),
         of_groups(ELSEWHERE, &|group| group.found.elsewhere, &shares),
         of_groups(PREVALENCE, &|group| Some(group.found.prevalence), &shares),
         of_groups(GAMMA, &|group| group.found.gamma, &shares),
     ]
     .concat();
-    let worst = groups.iter().filter_map(|group| group.found.left_at_worst).reduce(f64::max);
+    let worst = groups.iter().filter_map(|group| group.found.remaining_at_worst).reduce(f64::max);
     let numbers = worst.map(|left| (AT_WORST, left)).into_iter().collect();
-    Some(Found { estimates, numbers, ..Found::default() })
+    Some(QuestionAnswer { estimates, numbers, ..QuestionAnswer::default() })
 }
 
 fn is_looked_at(slices: &[LookedAt<'_>]) -> bool {
@@ -136,7 +137,7 @@ fn agreed(seen: &Observations) -> Option<MeanEstimate> {
 }
 
 /// An estimate that is undecided where its checks do not stand.
-fn claimed(ratio: Ratio, found: &neighbours::Found, alpha: f64) -> Ratio {
+fn claimed(ratio: Ratio, found: &neighbours::NeighbourCost, alpha: f64) -> Ratio {
     match found.is_claimed(ratio.adjusted_high, alpha) {
         true => ratio,
         false => Ratio { answer: Answer::Undecided, ..ratio },
@@ -155,7 +156,7 @@ pub(crate) struct Cost<'f> {
 }
 
 /// Costs that are claimed, one a group.
-pub(crate) fn costs(found: &Found) -> Vec<Cost<'_>> {
+pub(crate) fn costs(found: &QuestionAnswer) -> Vec<Cost<'_>> {
     let ratio = |name: &str, group: &str| estimate(found, name, group);
     let cost = |group| {
         let corrected = ratio(LEFT, group).filter(|ratio| ratio.answer == Answer::Smaller);
@@ -197,24 +198,24 @@ pub(crate) fn share(ratio: &Ratio) -> Interval {
 }
 
 /// An estimate of a group.
-pub(crate) fn estimate<'f>(found: &'f Found, name: &str, group: &str) -> Option<&'f Ratio> {
+pub(crate) fn estimate<'f>(found: &'f QuestionAnswer, name: &str, group: &str) -> Option<&'f Ratio> {
     let mut all = found.estimates.iter();
     all.find(|one| one.name == name && one.treatment == group).map(|one| &one.ratio)
 }
 
 /// The groups of which something of a name is estimated, in the study's order.
-pub(crate) fn groups_of<'f>(found: &'f Found, name: &str) -> Vec<&'f str> {
+pub(crate) fn groups_of<'f>(found: &'f QuestionAnswer, name: &str) -> Vec<&'f str> {
     found.estimates.iter().filter(|one| one.name == name).map(|one| one.treatment.as_str()).collect()
 }
 
-fn cost_finding(facts: &Facts<'_>, found: &Found) -> Option<Finding> {
+fn cost_finding(facts: &Facts<'_>, found: &QuestionAnswer) -> Option<Finding> {
     let sentences: Vec<Prose> =
         cost_sentence(facts, found).into_iter().chain(pair_sentence(facts, found)).collect();
     (!sentences.is_empty()).then(|| finding(FindingKind::Neighbours, Prose::join(sentences, " "), &[]))
 }
 
 /// What a core did that the host gave to two sessions.
-fn pair_sentence(facts: &Facts<'_>, found: &Found) -> Option<Prose> {
+fn pair_sentence(facts: &Facts<'_>, found: &QuestionAnswer) -> Option<Prose> {
     let clause = |group: &&str| {
         let ratio = estimate(found, OVER_ONE, group)?.decisive();
         let place = facts.group_words(group);
@@ -230,7 +231,7 @@ fn pair_sentence(facts: &Facts<'_>, found: &Found) -> Option<Prose> {
     ))
 }
 
-fn cost_sentence(facts: &Facts<'_>, found: &Found) -> Option<Prose> {
+fn cost_sentence(facts: &Facts<'_>, found: &QuestionAnswer) -> Option<Prose> {
     let costs = costs(found);
     let first = costs.first()?;
     let clause = |cost: &Cost<'_>| {
@@ -246,7 +247,7 @@ fn cost_sentence(facts: &Facts<'_>, found: &Found) -> Option<Prose> {
     ))
 }
 
-fn paragraph(_: &Facts<'_>, found: &Found) -> Option<Prose> {
+fn paragraph(_: &Facts<'_>, found: &QuestionAnswer) -> Option<Prose> {
     let gap = found.gap.as_deref()?;
     Some(prose!("The cost of neighbours is not estimated: {}.", gap))
 }

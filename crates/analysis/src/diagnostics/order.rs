@@ -12,7 +12,7 @@ mod tests;
 
 pub use least_squares::{OrderedSlice, contrasts};
 
-use super::found::Found;
+use super::answer::QuestionAnswer;
 use crate::estimate::sides::Sides;
 use crate::estimate::{Observed, ObservedBlock, Rule, largest, together};
 use crate::question::{Case, Question};
@@ -38,7 +38,7 @@ const LEAST_SHIFT: f64 = 0.001;
 
 /// Rates of slices after a treatment over those after the others, adjusted for round and treatment; `None` if runs are
 /// whole commands or lists, which have no slices.
-fn ask(case: &Case<'_>) -> Option<Found> {
+fn ask(case: &Case<'_>) -> Option<QuestionAnswer> {
     let study = case.study();
     if study.runs_whole() || study.is_at_a_rate() {
         return None;
@@ -72,7 +72,7 @@ fn ask(case: &Case<'_>) -> Option<Found> {
     let numbers = numbers.collect();
     let estimates: Vec<Estimate> = after.into_iter().enumerate().filter_map(estimate).collect();
     let gap = gap.or_else(|| estimates.is_empty().then(|| NOT_TOLD_APART.to_owned()));
-    Some(Found { estimates, numbers, gap, ..Found::default() })
+    Some(QuestionAnswer { estimates, numbers, gap, ..QuestionAnswer::default() })
 }
 
 /// Reason: no block's fit has a solution, or there is no block.
@@ -198,11 +198,11 @@ impl Neighbours {
 }
 
 /// The treatment after which slices differ most, among those for which a difference is shown if there are any.
-fn furthest(found: &Found) -> Option<&Estimate> {
+fn furthest(found: &QuestionAnswer) -> Option<&Estimate> {
     largest(&found.estimates, |one| &one.ratio, Ratio::is_different)
 }
 
-fn paragraph(facts: &Facts<'_>, found: &Found) -> Option<Prose> {
+fn paragraph(facts: &Facts<'_>, found: &QuestionAnswer) -> Option<Prose> {
     let number = |name: &str| found.numbers[name] as usize;
     let times = match number("least") == number("most") {
         true => numbers::counted(number("most"), "time"),
@@ -240,7 +240,7 @@ fn paragraph(facts: &Facts<'_>, found: &Found) -> Option<Prose> {
     Some(text)
 }
 
-fn carry_over(facts: &Facts<'_>, found: &Found) -> Option<Finding> {
+fn carry_over(facts: &Facts<'_>, found: &QuestionAnswer) -> Option<Finding> {
     let largest = furthest(found).filter(|largest| largest.ratio.is_different())?;
     let mut text = prose!(
         "Carry-over: after slices of {}, slices were {} than after others",

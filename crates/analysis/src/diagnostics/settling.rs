@@ -6,7 +6,7 @@
 //! logarithm of the rate in the phase's first round less that of the rate in its other rounds. Student's t over blocks,
 //! one family for all arms (`estimate::judge`; docs/METHODOLOGY.md, "Arms").
 
-use super::found::Found;
+use super::answer::QuestionAnswer;
 use crate::estimate::{Work, paired};
 use crate::question::{Case, Question};
 use crate::words::finding;
@@ -30,7 +30,7 @@ type Taken = (u64, u32, usize, Work);
 
 /// Rate in first rounds over that in the others, for each arm that was switched to for some rounds. Below 1, first
 /// rounds are slower.
-fn ask(case: &Case<'_>) -> Option<Found> {
+fn ask(case: &Case<'_>) -> Option<QuestionAnswer> {
     let study = case.study();
     if !study.switches() || study.design.rounds < 2 {
         return None;
@@ -49,10 +49,10 @@ fn ask(case: &Case<'_>) -> Option<Found> {
         Some(Estimate::of(SETTLING.name, &arm.to_string(), "", "", judged?.exp()))
     };
     let estimates = arms.iter().zip(paired(&series, &[], case.rule())).filter_map(estimate).collect();
-    Some(Found { estimates, ..Found::default() })
+    Some(QuestionAnswer { estimates, ..QuestionAnswer::default() })
 }
 
-fn left_behind(facts: &Facts<'_>, found: &Found) -> Option<Finding> {
+fn left_behind(facts: &Facts<'_>, found: &QuestionAnswer) -> Option<Finding> {
     let most = found.shown().max_by(|one, other| one.ratio.size().total_cmp(&other.ratio.size()))?;
     let text = prose!(
         "A switch has an after-effect: rates in first rounds after a switch to {} are {} times those of later rounds. \
@@ -156,7 +156,7 @@ mod tests {
         (0..blocks).flat_map(of_block).collect()
     }
 
-    fn settling(study: &Study, runs: &[Run]) -> Option<Found> {
+    fn settling(study: &Study, runs: &[Run]) -> Option<QuestionAnswer> {
         crate::analyse(study, runs, 1.0).found("settling").cloned()
     }
 

@@ -22,7 +22,7 @@ pub const LATENCY_BOUNDS_NS: [u64; 4] = [100_000, 1_000_000, 10_000_000, 100_000
 
 /// Whether a run counts.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum State {
+pub enum RunValidity {
     /// Its numbers count.
     Usable,
     /// It ended in an error, in one line.
@@ -35,7 +35,7 @@ pub enum State {
 #[derive(Debug, Clone)]
 pub struct Digest {
     /// Whether it counts.
-    pub state: State,
+    pub state: RunValidity,
     /// Work of each round.
     pub rounds: Vec<Work>,
     /// Work of each half of each round, if every slice recorded it.
@@ -193,7 +193,7 @@ impl Digest {
             amounts: Amounts::default(),
             activity: Sums::default(),
         };
-        if digest.state != State::Usable {
+        if digest.state != RunValidity::Usable {
             return digest;
         }
         let assigned: CpuSet = run.cpus.iter().copied().collect();
@@ -226,7 +226,7 @@ impl Digest {
 
     /// Whether its numbers count.
     pub fn is_usable(&self) -> bool {
-        self.state == State::Usable
+        self.state == RunValidity::Usable
     }
 
     fn add_round(&mut self, slice: &Slice) {
@@ -273,10 +273,10 @@ impl Digest {
         let is_empty = |round: &&Work| round.is_there() && round.rows_per_s().is_none();
         let empty = (self.rounds.iter().filter(is_empty).count() as u32).saturating_sub(overrun);
         if rounds == 0 {
-            self.state = State::Invalid("no-work: it has no slices".to_owned());
+            self.state = RunValidity::Invalid("no-work: it has no slices".to_owned());
         } else if f64::from(empty) > MAX_EMPTY_SHARE * f64::from(rounds) {
             let s = if rounds == 1 { "" } else { "s" };
-            self.state = State::Invalid(format!("no-work: {empty} of {rounds} round{s} had no row"));
+            self.state = RunValidity::Invalid(format!("no-work: {empty} of {rounds} round{s} had no row"));
         }
     }
 }
@@ -348,12 +348,12 @@ fn model_times(slice: &Slice) -> CpuTotals {
     CpuTotals { busy_ns, steal_ns, total_ns }
 }
 
-fn state(run: &Run) -> State {
+fn state(run: &Run) -> RunValidity {
     match &run.status {
-        RunStatus::Valid => State::Usable,
-        RunStatus::Failed { kind, message } => State::Failed(format!("{kind}: {message}")),
-        RunStatus::Invalid { kind, message } => State::Invalid(format!("{kind}: {message}")),
-        RunStatus::Superseded => State::Invalid("superseded: the block was redone".to_owned()),
+        RunStatus::Valid => RunValidity::Usable,
+        RunStatus::Failed { kind, message } => RunValidity::Failed(format!("{kind}: {message}")),
+        RunStatus::Invalid { kind, message } => RunValidity::Invalid(format!("{kind}: {message}")),
+        RunStatus::Superseded => RunValidity::Invalid("superseded: the block was redone".to_owned()),
     }
 }
 

@@ -181,12 +181,12 @@ pub fn paired_difference(treatment: f64, baselines: &[f64]) -> Option<f64> {
 ///
 /// Degenerate cases: one block gives 1; no variance gives 0 within the margin and 1 outside.
 pub fn equivalence_p(mean: &MeanEstimate, margin: f64) -> f64 {
-    let room = margin - mean.mean.abs();
-    if mean.n < 2 || room <= 0.0 {
+    let distance = margin - mean.mean.abs();
+    if mean.n < 2 || distance <= 0.0 {
         return 1.0;
     }
     // One side of the two-sided p, since the mean is within.
-    t_two_sided_p(room / mean.standard_error, mean.degrees).map_or(1.0, |p| p / 2.0)
+    t_two_sided_p(distance / mean.standard_error, mean.degrees).map_or(1.0, |p| p / 2.0)
 }
 
 /// A ratio with known bounds.
@@ -250,9 +250,9 @@ fn p(low: &MeanEstimate, high: &MeanEstimate) -> f64 {
 /// Two one-sided tests at alpha: the lower bound above the margin's lower end, the upper bound below its upper end.
 fn is_equivalent(low: &MeanEstimate, high: &MeanEstimate, rule: Rule) -> bool {
     let margin = rule.margin.ln_1p();
-    let is_within = |room: f64, mean: &MeanEstimate| {
-        let p = t_two_sided_p(room / mean.standard_error, mean.degrees);
-        mean.n >= 2 && room > 0.0 && p.is_none_or(|p| p / 2.0 <= rule.alpha)
+    let is_within = |distance: f64, mean: &MeanEstimate| {
+        let p = t_two_sided_p(distance / mean.standard_error, mean.degrees);
+        mean.n >= 2 && distance > 0.0 && p.is_none_or(|p| p / 2.0 <= rule.alpha)
     };
     is_within(low.mean + margin, low) && is_within(margin - high.mean, high)
 }

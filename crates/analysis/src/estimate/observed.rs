@@ -3,7 +3,7 @@
 //! Only runs that failed or were found invalid are left out, never runs whose numbers look odd: dropping outliers would
 //! bias a study. A left-out treatment takes its pair with it; a left-out baseline takes its group's whole block.
 
-use super::digest::{Digest, Latency, State, Surroundings};
+use super::digest::{Digest, Latency, RunValidity, Surroundings};
 use super::judge::paired_difference;
 use super::member::Series;
 use std::collections::BTreeMap;
@@ -216,8 +216,8 @@ pub fn is_throttled(line: &str) -> bool {
 
 fn problem(run: &Digest) -> Option<String> {
     match &run.state {
-        State::Usable => None,
-        State::Failed(why) => Some(format!("failed ({why})")),
-        State::Invalid(why) => Some(format!("invalid ({why})")),
+        RunValidity::Usable => None,
+        RunValidity::Failed(why) => Some(format!("failed ({why})")),
+        RunValidity::Invalid(why) => Some(format!("invalid ({why})")),
     }
 }

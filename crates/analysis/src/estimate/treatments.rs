@@ -1,6 +1,6 @@
 //! Each treatment's own numbers, over blocks.
 
-use super::digest::{Digest, Latency, State};
+use super::digest::{Digest, Latency, RunValidity};
 use super::observed::Observed;
 use super::types::ROWS_PER_JOULE;
 use crate::activity::sums::Sums;
@@ -117,7 +117,7 @@ fn own_numbers(setting: &Setting<'_>, observed: &Observed) -> Vec<TreatmentSumma
             for block in &observed.blocks {
                 match (observed.usable(block, at), &block.runs[at]) {
                     (Some(run), _) => used.push(run),
-                    (None, Some(Digest { state: State::Failed(_), .. })) => failed += 1,
+                    (None, Some(Digest { state: RunValidity::Failed(_), .. })) => failed += 1,
                     (None, Some(_)) => excluded += 1,
                     (None, None) => {}
                 }

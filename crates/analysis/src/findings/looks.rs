@@ -1,6 +1,6 @@
 //! Where the study ran, in one line.
 
-use crate::looks::states::State;
+use crate::looks::states::LookState;
 use crate::looks::{Coverage, Looks};
 use crate::words::{self, finding};
 use crate::{Finding, FindingKind, Interval};
@@ -25,17 +25,17 @@ pub fn looks(looks: &Looks, windows: &str) -> Finding {
             prose!("Where {} ran is unknown: no look was taken {} them.", windows, looks.moment.word());
         return finding(FindingKind::Looks, none, &[]);
     }
-    let share_of = |state: State| looks.share(state).map_or(0.0, |share| share.mean);
-    let is_short = share_of(State::Clear) >= CLEAR_SHARE;
-    let is_reported = |state: &State| match state {
-        State::Clear => share_of(*state) >= REPORTED_SHARE,
+    let share_of = |state: LookState| looks.share(state).map_or(0.0, |share| share.mean);
+    let is_short = share_of(LookState::Clear) >= CLEAR_SHARE;
+    let is_reported = |state: &LookState| match state {
+        LookState::Clear => share_of(*state) >= REPORTED_SHARE,
         _ if is_short => false,
         // Without widths nothing is clear, and all looks are reported as unknown.
-        State::SameCore if !looks.widths_known => looks.cpus.len() > 1,
-        State::Unknown if !looks.widths_known => false,
+        LookState::SameCore if !looks.widths_known => looks.cpus.len() > 1,
+        LookState::Unknown if !looks.widths_known => false,
         _ => share_of(*state) >= REPORTED_SHARE,
     };
-    let states = State::ALL.into_iter().filter(is_reported);
+    let states = LookState::ALL.into_iter().filter(is_reported);
     let mut clauses: Vec<Prose> = Vec::new();
     for (state, share) in states.filter_map(|state| Some((state, looks.share(state)?))) {
         let is_first = clauses.is_empty();
@@ -49,7 +49,7 @@ pub fn looks(looks: &Looks, windows: &str) -> Finding {
                 _ => prose!(" of {} looks before {}", count, windows),
             });
         }
-        if let (State::SameCore, count @ 1..) = (state, looks.stretches_in(state)) {
+        if let (LookState::SameCore, count @ 1..) = (state, looks.stretches_in(state)) {
             clause.push(prose!(", in {}", stretches(count)));
         }
         clauses.push(clause);
@@ -66,7 +66,7 @@ pub fn looks(looks: &Looks, windows: &str) -> Finding {
 
 /// Whether neighbours show that cores have second threads which the system does not declare.
 pub fn shows_hidden_siblings(looks: &Looks) -> bool {
-    let neighbours = looks.share(State::Neighbour);
+    let neighbours = looks.share(LookState::Neighbour);
     let is_shown =
         neighbours.is_some_and(|share| share.mean >= SHOWN_SHARE && !(share.has_ends() && share.low <= 0.0));
     // Small losses of width may have another cause than a thread beside.
@@ -78,7 +78,7 @@ fn stretches(count: u32) -> String {
 }
 
 /// The state in some looks; the first clause names the logical CPUs.
-fn happened(looks: &Looks, state: State, is_first: bool) -> String {
+fn happened(looks: &Looks, state: LookState, is_first: bool) -> String {
     let count = looks.cpus.len();
     let Coverage { cpus: all, looked_at } = looks.coverage;
     let ours = match looks.cpus.as_slice() {
@@ -91,23 +91,25 @@ fn happened(looks: &Looks, state: State, is_first: bool) -> String {
     let they = if is_first { ours.as_str() } else { "they" };
     let of_ours = if is_first { format!(" of {ours}") } else { String::new() };
     match state {
-        State::Clear if count == 1 => format!("{ours} had its core to itself"),
-        State::Clear if looks.has_declared_siblings => {
+        LookState::Clear if count == 1 => format!("{ours} had its core to itself"),
+        LookState::Clear if looks.has_declared_siblings => {
             format!("{ours} ran as declared and without neighbours")
         }
-        State::Clear => format!("{ours} had a core each"),
-        State::SameCore if looks.has_declared_siblings => {
+        LookState::Clear => format!("{ours} had a core each"),
+        LookState::SameCore if looks.has_declared_siblings => {
             format!("some{of_ours} were on one core that are declared on different ones")
         }
-        State::SameCore if count == 2 => format!("{they} were on one core"),
-        State::SameCore => format!("two or more{of_ours} were on one core"),
-        State::Neighbour if count == 1 => format!("a neighbour was on a sibling{of_ours}"),
-        State::Neighbour if is_first => format!("a neighbour was on a sibling of one or more{of_ours}"),
-        State::Neighbour => "a neighbour was on a sibling of one or more of them".to_owned(),
-        State::Away if count == 1 => format!("{} did not run in time", if is_first { &ours } else { "it" }),
-        State::Away => format!("one{of_ours} did not run in time"),
-        State::Unknown if is_first => format!("the state of {ours} is unknown"),
-        State::Unknown => "the state is unknown".to_owned(),
+        LookState::SameCore if count == 2 => format!("{they} were on one core"),
+        LookState::SameCore => format!("two or more{of_ours} were on one core"),
+        LookState::Neighbour if count == 1 => format!("a neighbour was on a sibling{of_ours}"),
+        LookState::Neighbour if is_first => format!("a neighbour was on a sibling of one or more{of_ours}"),
+        LookState::Neighbour => "a neighbour was on a sibling of one or more of them".to_owned(),
+        LookState::Away if count == 1 => {
+            format!("{} did not run in time", if is_first { &ours } else { "it" })
+        }
+        LookState::Away => format!("one{of_ours} did not run in time"),
+        LookState::Unknown if is_first => format!("the state of {ours} is unknown"),
+        LookState::Unknown => "the state is unknown".to_owned(),
     }
 }
 

@@ -27,10 +27,10 @@ pub struct Compared<'a> {
 }
 
 /// A difference without its text, whose figures need all pairs, and the pairs whose figures show it.
-type Found = (Difference, fn(Sharing) -> bool);
+type FoundDifference = (Difference, fn(Sharing) -> bool);
 
 /// A measured group that is declared as several cores, or that is one logical CPU.
-fn merged(cores: &Cores, cpus: &CpuSet) -> Option<Found> {
+fn merged(cores: &Cores, cpus: &CpuSet) -> Option<FoundDifference> {
     let is_one_cpu = cores.has_pair(cpus, Relation::Same(Sharing::SameCpu));
     let is_one_core = is_one_cpu || cores.has_pair(cpus, Relation::Same(Sharing::SameCore));
     let declared = cores.declared_cores(cpus).filter(|count| is_one_core && (*count > 1 || is_one_cpu))?;
@@ -39,7 +39,7 @@ fn merged(cores: &Cores, cpus: &CpuSet) -> Option<Found> {
 }
 
 /// A declared core whose members were measured apart.
-fn split(cores: &Cores, core: &CpuSet) -> Option<Found> {
+fn split(cores: &Cores, core: &CpuSet) -> Option<FoundDifference> {
     let measured = count_of(cores.measured_groups(core), "core");
     let is_split = cores.has_pair(core, Relation::Different);
     is_split.then(|| (difference(core, "one core", &measured), is_different as fn(Sharing) -> bool))
@@ -104,7 +104,7 @@ impl<'a> Compared<'a> {
     pub fn differences(&self) -> (Vec<Difference>, usize) {
         let merged = self.cores.groups.iter().filter_map(|group| merged(&self.cores, &group.members));
         let split = self.cores.declared.iter().filter_map(|core| split(&self.cores, core));
-        let all: Vec<Found> = merged.chain(split).collect();
+        let all: Vec<FoundDifference> = merged.chain(split).collect();
         let total = all.len();
         let described = all.into_iter().take(MAX_DIFFERENCES).map(|(found, counts)| {
             let Difference { cpus, declared, measured, .. } = &found;

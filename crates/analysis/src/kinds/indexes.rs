@@ -10,7 +10,7 @@
 mod tests;
 
 use super::{rate, scans};
-use crate::diagnostics::Found;
+use crate::diagnostics::QuestionAnswer;
 use crate::estimate::comparisons::throughput;
 use crate::estimate::member::Series;
 use crate::estimate::paired;
@@ -106,7 +106,7 @@ fn pairs<'g, 'a>(
 
 /// All pairs of gains that differ in their lock alone, the lock that the study has later on top; `None` if locks are
 /// not a factor of it.
-fn ask(case: &Case<'_>) -> Option<Found> {
+fn ask(case: &Case<'_>) -> Option<QuestionAnswer> {
     let study = case.study();
     // In the study's order.
     let locks = study.treatments.iter().filter_map(|one| one.factors.get(FACTOR));
@@ -137,7 +137,7 @@ fn ask(case: &Case<'_>) -> Option<Found> {
         Some(Estimate::of(LOCK_GAINS.name, &name, top.comparison, below.comparison, judged?.exp()))
     };
     let estimates: Vec<Estimate> = pairs_of_gains.iter().zip(judged).filter_map(estimate).collect();
-    (!estimates.is_empty()).then(|| Found { estimates, ..Found::default() })
+    (!estimates.is_empty()).then(|| QuestionAnswer { estimates, ..QuestionAnswer::default() })
 }
 
 /// The kind.
@@ -229,7 +229,7 @@ fn gain<'a>(facts: &Facts<'a>, comparison: &str) -> Option<(Gain<'a>, &'a Estima
 }
 
 /// Results of pairs of gains of one kind, the largest differences first; `None` without a pair.
-fn said(facts: &Facts<'_>, pairs: &Found, from: From) -> Option<Finding> {
+fn said(facts: &Facts<'_>, pairs: &QuestionAnswer, from: From) -> Option<Finding> {
     let is_of_it = |pair: &&Estimate| from_what(facts, &pair.treatment) == Some(from);
     let all: Vec<&Estimate> = pairs.estimates.iter().filter(is_of_it).collect();
     let mut shown: Vec<&Estimate> = all.iter().copied().filter(|pair| pair.ratio.is_different()).collect();
@@ -294,7 +294,7 @@ fn by_lock(facts: &Facts<'_>) -> Table {
 }
 
 /// Every pair, with the interval that decides; only on the page, since the verdict has the shown differences.
-fn against(facts: &Facts<'_>, pairs: &Found) -> Table {
+fn against(facts: &Facts<'_>, pairs: &QuestionAnswer) -> Table {
     let row = |pair: &Estimate| {
         let ((top, _), (below, _)) = (gain(facts, &pair.treatment)?, gain(facts, &pair.baseline)?);
         let ratio = pair.ratio.decisive().interval();

@@ -5,8 +5,8 @@ use crate::estimate::{ROWS_PER_JOULE, THROUGHPUT};
 use crate::findings::{activity, trust};
 use crate::kind::Kind;
 use crate::queries::{
-    Baseline, Found, PLAN_SIGN, cores, data_words, heat, outliers, pairs, plans, short, short_reason, steps,
-    treatments, verdict,
+    Baseline, PLAN_SIGN, QueryStudy, cores, data_words, heat, outliers, pairs, plans, short, short_reason,
+    steps, treatments, verdict,
 };
 use crate::{Facts, Finding};
 use threadwise_document::chart::ChartWords;
@@ -117,7 +117,7 @@ impl Kind for Queries {
     }
 
     fn findings(&self, facts: &Facts<'_>) -> Vec<Finding> {
-        let found = facts.analysis.queries.as_ref().map(|queries| Found { facts: *facts, queries });
+        let found = facts.analysis.queries.as_ref().map(|queries| QueryStudy { facts: *facts, queries });
         let Some(found) = found.filter(|_| facts.throughput().next().is_some()) else {
             return trust::nothing_found(facts, self);
         };
@@ -130,7 +130,7 @@ impl Kind for Queries {
 
     fn answers(&self, facts: &Facts<'_>) -> Vec<Section> {
         let Some(queries) = &facts.analysis.queries else { return Vec::new() };
-        let found = Found { facts: *facts, queries };
+        let found = QueryStudy { facts: *facts, queries };
         let mut sections = vec![
             treatments::section(found),
             Section::new("comparison", "Treatments compared", rate::comparison(facts, self)),
@@ -166,7 +166,7 @@ impl Kind for Queries {
     }
 }
 
-fn legend(found: Found<'_>) -> Vec<Prose> {
+fn legend(found: QueryStudy<'_>) -> Vec<Prose> {
     let (facts, queries) = (&found.facts, found.queries);
     let level = set_percent(facts.level());
     let blocks = counted(facts.analysis.blocks as usize, "block");

@@ -10,7 +10,7 @@ use super::contrast::{BlockContrast, Unit, by_block};
 use super::effect::{compared, unit_of};
 use super::gate::MIN_ROUNDS;
 use super::rows::{Amount, Round, Row, Side};
-use super::states::State;
+use super::states::LookState;
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -94,7 +94,7 @@ fn prevalence(rows: &[Row]) -> Vec<BlockContrast> {
     for row in rows.iter().filter(|row| row.side != Side::Other) {
         let Some(state) = row.before else { continue };
         let (same, all) = &mut counts.entry(row.block).or_default()[usize::from(row.side == Side::Treatment)];
-        *same += f64::from(u8::from(state == State::SameCore));
+        *same += f64::from(u8::from(state == LookState::SameCore));
         *all += 1.0;
     }
     let with_both = counts.into_iter().filter(|(_, sides)| sides.iter().all(|(_, all)| *all > 0.0));

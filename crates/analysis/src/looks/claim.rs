@@ -5,7 +5,7 @@ use super::contrast::{Contrast, pooled};
 use super::counted::moment;
 use super::coverage::{Coverage, of_runs};
 use super::effect::{between_blocks, by_both_looks, by_look_before, disagreement, shift_p};
-use super::gate::{Needed, Seen};
+use super::gate::{Needed, StateCounts};
 use super::rows::{By, Row, rounds, rows};
 use super::spread::Spread;
 use super::states::LookedAt;
@@ -122,7 +122,7 @@ pub struct Effect {
     /// Number of its logical CPUs.
     pub cpus: usize,
     /// How often the states were seen; never, if not all of them were looked at.
-    pub seen: Seen,
+    pub seen: StateCounts,
     /// The ratio by state, or how long a study it would take.
     pub outcome: Outcome,
     /// How much of the spread states explain.
@@ -209,7 +209,7 @@ fn open(effect: &mut Effect) -> Option<&mut ByState> {
 /// One comparison from its rows, in order of time, with the treatment's name and number of logical CPUs.
 pub fn effect(comparison: &str, (treatment, cpus): (&str, usize), rows: &[Row], level: Level) -> Effect {
     let rounds = rounds(rows);
-    let seen = Seen::new(rows, &rounds);
+    let seen = StateCounts::new(rows, &rounds);
     let by_state = seen.is_open().then(|| by_state(rows, level)).flatten();
     Effect {
         comparison: comparison.to_owned(),

@@ -66,17 +66,17 @@ pub(super) fn boundaries(lines: &[Line]) -> Vec<f64> {
 /// The levels with their shares; empty without lines.
 pub(super) fn levels(lines: &[Line], cuts: &[f64], alpha: f64) -> Vec<Distance> {
     let level = |at: usize| {
-        let mut here: Vec<f64> =
+        let mut line_ns: Vec<f64> =
             lines.iter().map(|line| line.line_ns).filter(|ns| level_of(cuts, *ns) == at).collect();
-        here.sort_by(f64::total_cmp);
+        line_ns.sort_by(f64::total_cmp);
         let quantile =
-            |share: f64| here.get((share * (here.len().saturating_sub(1)) as f64).round() as usize);
+            |share: f64| line_ns.get((share * (line_ns.len().saturating_sub(1)) as f64).round() as usize);
         let [Some(low), Some(middle), Some(high)] = SHOWN.map(quantile) else { return None };
         Some(Distance {
             line_ns_p5: *low,
             line_ns_p50: *middle,
             line_ns_p95: *high,
-            lines: here.len() as u32,
+            lines: line_ns.len() as u32,
             share: share(lines.iter(), cuts, at, alpha)?,
         })
     };

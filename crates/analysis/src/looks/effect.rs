@@ -8,7 +8,7 @@
 use super::contrast::{BlockContrast, Cell, Unit, by_block, difference};
 use super::gate::MIN_ROUNDS;
 use super::rows::{Round, Row};
-use super::states::State;
+use super::states::LookState;
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
@@ -16,11 +16,11 @@ use std::collections::BTreeMap;
 use threadwise_statistics::{MeanEstimate, summary};
 
 /// Whether a state is the one on one core (true) or its reference (false); `None` for other states.
-pub fn compared(state: Option<State>) -> Option<bool> {
+pub fn compared(state: Option<LookState>) -> Option<bool> {
     match state? {
-        State::SameCore => Some(true),
-        State::Clear => Some(false),
-        State::Neighbour | State::Away | State::Unknown => None,
+        LookState::SameCore => Some(true),
+        LookState::Clear => Some(false),
+        LookState::Neighbour | LookState::Away | LookState::Unknown => None,
     }
 }
 
@@ -61,9 +61,9 @@ pub fn disagreement(rounds: &[Round]) -> Option<f64> {
     for Row { before, after, .. } in rounds.iter().map(|round| round.treatment) {
         let Some(is_same) = compared(before) else { continue };
         let differs = match after {
-            Some(State::SameCore) => !is_same,
-            Some(State::Clear | State::Neighbour) => is_same,
-            Some(State::Away | State::Unknown) | None => continue,
+            Some(LookState::SameCore) => !is_same,
+            Some(LookState::Clear | LookState::Neighbour) => is_same,
+            Some(LookState::Away | LookState::Unknown) | None => continue,
         };
         counts[usize::from(is_same)][usize::from(differs)] += 1.0;
     }

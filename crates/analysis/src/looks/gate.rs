@@ -1,7 +1,7 @@
 //! Whether states occur often enough to be compared, and how long a study would have to be.
 
 use super::rows::{Round, Row};
-use super::states::State;
+use super::states::LookState;
 use schemars::JsonSchema;
 use serde::Serialize;
 use statrs::distribution::{ContinuousCDF, Gamma};
@@ -19,7 +19,7 @@ pub const MIN_ROUNDS: u32 = 2;
 
 /// How often the states were seen.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Seen {
+pub struct StateCounts {
     /// Blocks with complete rounds.
     pub blocks: usize,
     /// Blocks with at least [`MIN_ROUNDS`] rounds of each state.
@@ -43,15 +43,15 @@ pub struct Needed {
     pub high: Option<u32>,
 }
 
-impl Seen {
+impl StateCounts {
     /// From all rows of a comparison, in order of time, and their complete rounds.
     pub fn new(rows: &[Row], rounds: &[Round]) -> Self {
         let mut counts: BTreeMap<u32, [u32; 2]> = BTreeMap::new();
         for round in rounds {
             let count = counts.entry(round.treatment.block).or_default();
             match round.treatment.before {
-                Some(State::Clear) => count[0] += 1,
-                Some(State::SameCore) => count[1] += 1,
+                Some(LookState::Clear) => count[0] += 1,
+                Some(LookState::SameCore) => count[1] += 1,
                 _ => {}
             }
         }
@@ -59,8 +59,8 @@ impl Seen {
         Self {
             blocks: counts.len(),
             blocks_with_both: both.count(),
-            same_episodes: episodes(rows, State::SameCore),
-            clear_episodes: episodes(rows, State::Clear),
+            same_episodes: episodes(rows, LookState::SameCore),
+            clear_episodes: episodes(rows, LookState::Clear),
             prevalence: MeanEstimate::of(&shares(rows)),
         }
     }
@@ -102,7 +102,7 @@ fn poisson_limit(shape: usize, p: f64) -> f64 {
 }
 
 /// Maximal stretches of consecutive looks of one state, in order of time.
-fn episodes(rows: &[Row], state: State) -> usize {
+fn episodes(rows: &[Row], state: LookState) -> usize {
     let looks = rows.iter().flat_map(|row| [row.before, row.after]).flatten();
     let (count, _) = looks.fold((0, false), |(count, was), seen| {
         let is = seen == state;
@@ -116,7 +116,7 @@ fn shares(rows: &[Row]) -> Vec<f64> {
     let mut counts: BTreeMap<u32, (f64, f64)> = BTreeMap::new();
     for (block, state) in rows.iter().filter_map(|row| Some((row.block, row.before?))) {
         let (same, all) = counts.entry(block).or_default();
-        *same += f64::from(u8::from(state == State::SameCore));
+        *same += f64::from(u8::from(state == LookState::SameCore));
         *all += 1.0;
     }
     counts.into_values().map(|(same, all)| same / all).collect()

@@ -10,7 +10,7 @@ use super::coverage::{self, Coverage};
 use super::distance::{Distance, Line, boundaries, levels, share};
 use super::sequence::{self, Moment, Stretches, Transition};
 use super::shares::BlockShares;
-use super::states::{Judged, LookedAt, Shares, State};
+use super::states::{Judged, LookState, LookedAt, Shares};
 use super::words::{serialize_moment, serialize_word};
 use crate::setting::Setting;
 use schemars::JsonSchema;
@@ -97,7 +97,7 @@ pub struct StateShare {
     /// The state.
     #[serde(serialize_with = "serialize_word")]
     #[schemars(with = "String")]
-    pub state: State,
+    pub state: LookState,
     /// Share of the looks before slices, or of the time of slices by the looks during them, with its interval over
     /// blocks.
     pub share: Interval,
@@ -116,7 +116,7 @@ pub struct TreatmentLooks {
     pub slices: u32,
     /// Looks that are counted for the shares.
     pub looks: u32,
-    /// Every state, in the order of [`State::ALL`].
+    /// Every state, in display order.
     pub states: Vec<StateShare>,
     /// Slices with a look before and one after them; if the looks during them count, slices with two or more known ones
     /// of these.
@@ -154,7 +154,7 @@ impl Looks {
     }
 
     /// Share of the looks that count in which the study was in a state.
-    pub fn share(&self, state: State) -> Option<&Interval> {
+    pub fn share(&self, state: LookState) -> Option<&Interval> {
         self.study.iter().find(|one| one.state == state).map(|one| &one.share)
     }
 
@@ -164,7 +164,7 @@ impl Looks {
     }
 
     /// Stretches of a state; 0 if it never occurred.
-    pub fn stretches_in(&self, state: State) -> u32 {
+    pub fn stretches_in(&self, state: LookState) -> u32 {
         self.stretches.iter().find(|one| one.state == state).map_or(0, |one| one.stretches)
     }
 }
@@ -253,13 +253,13 @@ fn are_declared_siblings(topology: Option<&Topology>, cpu: u32, other: u32) -> b
 }
 
 /// State of all logical CPUs of a look. One that shares a core with a declared sibling is where it should be.
-fn whole_state(judged: &Judged<'_>, topology: Option<&Topology>) -> State {
+fn whole_state(judged: &Judged<'_>, topology: Option<&Topology>) -> LookState {
     let as_declared = |(cpu, share): (u32, Share)| match share.with() {
         Some(other) if are_declared_siblings(topology, cpu, other) => (cpu, Share::Alone),
         _ => (cpu, share),
     };
     let cpus: Vec<u32> = judged.shares.iter().map(|(cpu, _)| cpu).collect();
-    State::of(&cpus, &judged.shares.iter().map(as_declared).collect())
+    LookState::of(&cpus, &judged.shares.iter().map(as_declared).collect())
 }
 
 fn moments(slices: &[LookedAt<'_>], topology: Option<&Topology>) -> Vec<Moment> {
@@ -285,18 +285,18 @@ fn contradicts(look: &Look, shares: &Shares, siblings_ns: Option<f64>) -> bool {
 }
 
 /// The share of every state, from states by block with their weights.
-fn state_shares(states: &[(u32, State, f64)], alpha: f64) -> Vec<StateShare> {
+fn state_shares(states: &[(u32, LookState, f64)], alpha: f64) -> Vec<StateShare> {
     let share = |state| {
         let mut shares = BlockShares::default();
         states.iter().for_each(|(block, seen, weight)| shares.add_weighted(*block, *seen == state, *weight));
         Some(StateShare { state, share: shares.interval(alpha)? })
     };
-    State::ALL.into_iter().filter_map(share).collect()
+    LookState::ALL.into_iter().filter_map(share).collect()
 }
 
 fn of_study(setting: &Setting<'_>, counted: &[Counted<'_, '_>]) -> Vec<StateShare> {
     let state = |one: &Counted<'_, '_>| {
-        let state = one.judged.map_or(State::Unknown, |judged| whole_state(judged, setting.topology));
+        let state = one.judged.map_or(LookState::Unknown, |judged| whole_state(judged, setting.topology));
         (one.slice.run.block, state, one.weight)
     };
     state_shares(&counted.iter().map(state).collect::<Vec<_>>(), setting.alpha)
@@ -334,10 +334,10 @@ fn treatment(
 ) -> TreatmentLooks {
     let state = |one: &&Counted<'_, '_>| {
         let cpus = &one.slice.run.cpus;
-        let state = one.judged.map_or(State::Unknown, |judged| State::of(cpus, &judged.shares));
+        let state = one.judged.map_or(LookState::Unknown, |judged| LookState::of(cpus, &judged.shares));
         (one.slice.run.block, state, one.weight)
     };
-    let states: Vec<(u32, State, f64)> = counted.iter().map(state).collect();
+    let states: Vec<(u32, LookState, f64)> = counted.iter().map(state).collect();
     let mut slices: Vec<&LookedAt<'_>> = counted.iter().map(|one| one.slice).collect();
     slices.dedup_by(|one, other| std::ptr::eq(*one, *other));
     let mut disagree = BlockShares::default();
@@ -366,9 +366,9 @@ fn treatment(
 }
 
 /// States of the run's logical CPUs in the looks during a slice.
-fn states_during(slice: &LookedAt<'_>) -> Vec<State> {
+fn states_during(slice: &LookedAt<'_>) -> Vec<LookState> {
     let during = slice.looks.iter().filter(|judged| judged.moment == When::During);
-    during.map(|judged| State::of(&slice.run.cpus, &judged.shares)).collect()
+    during.map(|judged| LookState::of(&slice.run.cpus, &judged.shares)).collect()
 }
 
 /// Whether the state of a slice is seen to change: between the looks around it, or between known ones during it. `None`
@@ -378,8 +378,8 @@ fn changed(slice: &LookedAt<'_>, moment: When) -> Option<bool> {
     if moment == When::Before {
         return Some(slice.before(cpus)? != slice.after(cpus)?);
     }
-    let known: Vec<State> =
-        states_during(slice).into_iter().filter(|state| *state != State::Unknown).collect();
+    let known: Vec<LookState> =
+        states_during(slice).into_iter().filter(|state| *state != LookState::Unknown).collect();
     let (first, rest) = known.split_first()?;
     (!rest.is_empty()).then(|| rest.iter().any(|state| state != first))
 }
@@ -389,7 +389,7 @@ fn changed(slice: &LookedAt<'_>, moment: When) -> Option<bool> {
 fn during_differs_from_both(slice: &LookedAt<'_>) -> Option<bool> {
     let around = [slice.before(&slice.run.cpus)?, slice.after(&slice.run.cpus)?];
     let during = states_during(slice);
-    let differs = |state: &State| *state != State::Unknown && !around.contains(state);
+    let differs = |state: &LookState| *state != LookState::Unknown && !around.contains(state);
     (!during.is_empty()).then(|| during.iter().any(differs))
 }
 

@@ -3,7 +3,7 @@
 //! The statistics of this module work on rows, so that thousands of simulated studies take seconds; [`rows`] makes them
 //! from the runs of a study.
 
-use super::states::{Judged, LookedAt, State};
+use super::states::{Judged, LookState, LookedAt};
 use std::collections::BTreeMap;
 use threadwise_study::{Comparison, Look, Moment};
 
@@ -60,9 +60,9 @@ pub struct Row {
     /// Start of the slice, nanoseconds since the study's start.
     pub start_ns: u64,
     /// State in the last look before it; `None` without one.
-    pub before: Option<State>,
+    pub before: Option<LookState>,
     /// State in the first look after it; `None` without one.
-    pub after: Option<State>,
+    pub after: Option<LookState>,
     /// Rows that its sessions read, in the window.
     pub amount: Amount,
     /// Steps of CHAIN per nanosecond in the look after it, mean over the treatment's logical CPUs; `None` if one of
@@ -79,7 +79,7 @@ pub enum By {
     /// Two of the treatment's logical CPUs on one core, or each on a core of its own.
     Core,
     /// The treatment's two logical CPUs on cores that pass a cache line in at most this time, or on cores further apart;
-    /// in rows near is [`State::SameCore`] and far [`State::Clear`].
+    /// in rows near is [`LookState::SameCore`] and far [`LookState::Clear`].
     Distance {
         /// Between the nearest level of lines and the next one, nanoseconds a move.
         cut_ns: f64,
@@ -88,16 +88,20 @@ pub enum By {
 
 impl By {
     /// The state of a treatment's logical CPUs in a look, as rows have it.
-    fn state(self, cpus: &[u32], judged: &Judged<'_>) -> State {
-        let state = State::of(cpus, &judged.shares);
+    fn state(self, cpus: &[u32], judged: &Judged<'_>) -> LookState {
+        let state = LookState::of(cpus, &judged.shares);
         let Self::Distance { cut_ns } = self else { return state };
         match (state, line_ns(judged.look, cpus)) {
             // With neighbours too: these come and go by themselves, and WIDE, which they slow, must be the same.
-            (State::Clear | State::Neighbour, Some(line_ns)) if line_ns <= cut_ns => State::SameCore,
-            (State::Clear | State::Neighbour, Some(_)) => State::Clear,
-            (State::Away, _) => State::Away,
+            (LookState::Clear | LookState::Neighbour, Some(line_ns)) if line_ns <= cut_ns => {
+                LookState::SameCore
+            }
+            (LookState::Clear | LookState::Neighbour, Some(_)) => LookState::Clear,
+            (LookState::Away, _) => LookState::Away,
             // Siblings of one core are no distance between cores.
-            (State::Clear | State::Neighbour | State::SameCore | State::Unknown, _) => State::Unknown,
+            (LookState::Clear | LookState::Neighbour | LookState::SameCore | LookState::Unknown, _) => {
+                LookState::Unknown
+            }
         }
     }
 }

@@ -1,6 +1,6 @@
 //! States in the order of time: stretches in one state, and transitions.
 
-use super::states::State;
+use super::states::LookState;
 use super::words::serialize_word;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -17,7 +17,7 @@ pub(super) struct Moment {
     /// When it ended.
     pub(super) end_ns: u64,
     /// State of all logical CPUs of the study.
-    pub(super) state: State,
+    pub(super) state: LookState,
 }
 
 /// Stretches of time in one state: consecutive looks of one block.
@@ -26,7 +26,7 @@ pub struct Stretches {
     /// The state.
     #[serde(serialize_with = "serialize_word")]
     #[schemars(with = "String")]
-    pub state: State,
+    pub state: LookState,
     /// How many there were.
     pub stretches: u32,
     /// Looks in all of them.
@@ -44,11 +44,11 @@ pub struct Transition {
     /// State of a look.
     #[serde(serialize_with = "serialize_word")]
     #[schemars(with = "String")]
-    pub from: State,
+    pub from: LookState,
     /// Another state, in the next look of the block.
     #[serde(serialize_with = "serialize_word")]
     #[schemars(with = "String")]
-    pub to: State,
+    pub to: LookState,
     /// How often.
     pub count: u32,
 }
@@ -62,7 +62,7 @@ struct Stretch {
 
 /// Stretches by state, for states that occurred.
 pub(super) fn stretches(moments: &[Moment]) -> Vec<Stretches> {
-    let mut lengths: BTreeMap<State, (u32, Vec<f64>)> = BTreeMap::new();
+    let mut lengths: BTreeMap<LookState, (u32, Vec<f64>)> = BTreeMap::new();
     let mut close = |stretch: &Stretch, end_ns: u64| {
         let (looks, all) = lengths.entry(stretch.first.state).or_default();
         *looks += stretch.looks;
@@ -86,7 +86,7 @@ pub(super) fn stretches(moments: &[Moment]) -> Vec<Stretches> {
     if let Some(stretch) = &open {
         close(stretch, stretch.last.end_ns);
     }
-    let known = State::ALL.into_iter().filter_map(|state| {
+    let known = LookState::ALL.into_iter().filter_map(|state| {
         let (looks, all) = lengths.get(&state)?;
         Some(Stretches {
             state,
@@ -101,7 +101,7 @@ pub(super) fn stretches(moments: &[Moment]) -> Vec<Stretches> {
 
 /// Transitions between consecutive looks of one block.
 pub(super) fn transitions(moments: &[Moment]) -> Vec<Transition> {
-    let mut counts: BTreeMap<(State, State), u32> = BTreeMap::new();
+    let mut counts: BTreeMap<(LookState, LookState), u32> = BTreeMap::new();
     for pair in moments.windows(2) {
         let [one, next] = pair else { continue };
         if one.block == next.block && one.state != next.state {
@@ -120,9 +120,9 @@ mod tests {
         let (mut block, mut all) = (0, Vec::new());
         for (at, letter) in (0..).zip(text.chars()) {
             let state = match letter {
-                '.' => State::Clear,
-                '1' => State::SameCore,
-                'c' => State::Neighbour,
+                '.' => LookState::Clear,
+                '1' => LookState::SameCore,
+                'c' => LookState::Neighbour,
                 _ => {
                     block += 1;
                     continue;
@@ -145,10 +145,10 @@ mod tests {
         };
         let wanted = [
             // 0 to 20, 40 to 50.
-            one(State::Clear, 2, 3, 15.0, 20.0),
+            one(LookState::Clear, 2, 3, 15.0, 20.0),
             // 20 to 40, 50 to 51 at the block's end, 70 to 90.
-            one(State::SameCore, 3, 5, 20.0, 20.0),
-            one(State::Neighbour, 1, 1, 1.0, 1.0),
+            one(LookState::SameCore, 3, 5, 20.0, 20.0),
+            one(LookState::Neighbour, 1, 1, 1.0, 1.0),
         ];
         assert_eq!(found, wanted);
         assert!(stretches(&[]).is_empty());
@@ -159,10 +159,10 @@ mod tests {
         let found = transitions(&moments("..11.1 .c.c"));
         let counts: Vec<_> = found.iter().map(|one| (one.from, one.to, one.count)).collect();
         let wanted = [
-            (State::Clear, State::SameCore, 2),
-            (State::Clear, State::Neighbour, 2),
-            (State::SameCore, State::Clear, 1),
-            (State::Neighbour, State::Clear, 1),
+            (LookState::Clear, LookState::SameCore, 2),
+            (LookState::Clear, LookState::Neighbour, 2),
+            (LookState::SameCore, LookState::Clear, 1),
+            (LookState::Neighbour, LookState::Clear, 1),
         ];
         assert_eq!(counts, wanted);
     }

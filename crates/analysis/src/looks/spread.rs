@@ -6,7 +6,7 @@
 
 use super::contrast::Contrast;
 use super::rows::{Round, Row};
-use super::states::State;
+use super::states::LookState;
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -28,7 +28,8 @@ pub struct Spread {
 }
 
 /// States that explain; clear is the reference.
-const EXPLAINING: [State; 4] = [State::SameCore, State::Neighbour, State::Away, State::Unknown];
+const EXPLAINING: [LookState; 4] =
+    [LookState::SameCore, LookState::Neighbour, LookState::Away, LookState::Unknown];
 
 /// A round's number and its regressors: whether each state was there before each of two sides.
 struct Point {
@@ -49,7 +50,7 @@ impl Spread {
         };
         let clear = |round: &&Round| {
             let [a, twin] = &round.baselines;
-            [&round.treatment, a, twin].iter().all(|row| row.before == Some(State::Clear))
+            [&round.treatment, a, twin].iter().all(|row| row.before == Some(LookState::Clear))
         };
         Self {
             twin: explained(rounds, of_twin, alpha),

@@ -6,7 +6,7 @@ use threadwise_study::{Look, Moment, Run, Slice};
 
 /// How some logical CPUs had their cores at one moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum State {
+pub enum LookState {
     /// Each had its core to itself, as far as the study's logical CPUs and neighbours go.
     Clear,
     /// Two of them were on one core.
@@ -19,7 +19,7 @@ pub enum State {
     Unknown,
 }
 
-impl State {
+impl LookState {
     /// All states, in display order.
     pub const ALL: [Self; 5] = [Self::Clear, Self::SameCore, Self::Neighbour, Self::Away, Self::Unknown];
 
@@ -89,26 +89,26 @@ pub struct LookedAt<'r> {
 
 impl LookedAt<'_> {
     /// State of some logical CPUs in the last look before the slice.
-    pub fn before(&self, cpus: &[u32]) -> Option<State> {
+    pub fn before(&self, cpus: &[u32]) -> Option<LookState> {
         self.looks
             .iter()
             .rev()
             .find(|one| one.moment == Moment::Before)
-            .map(|one| State::of(cpus, &one.shares))
+            .map(|one| LookState::of(cpus, &one.shares))
     }
 
     /// State in which most looks during the slice saw some logical CPUs; `None` without one.
-    pub fn mostly(&self, cpus: &[u32]) -> Option<State> {
+    pub fn mostly(&self, cpus: &[u32]) -> Option<LookState> {
         let mut counts = BTreeMap::new();
         for one in self.looks.iter().filter(|one| one.moment == Moment::During) {
-            *counts.entry(State::of(cpus, &one.shares)).or_insert(0_u32) += 1;
+            *counts.entry(LookState::of(cpus, &one.shares)).or_insert(0_u32) += 1;
         }
         counts.into_iter().max_by_key(|(_, count)| *count).map(|(state, _)| state)
     }
 
     /// State of some logical CPUs in the first look after the slice.
-    pub fn after(&self, cpus: &[u32]) -> Option<State> {
-        self.looks.iter().find(|one| one.moment == Moment::After).map(|one| State::of(cpus, &one.shares))
+    pub fn after(&self, cpus: &[u32]) -> Option<LookState> {
+        self.looks.iter().find(|one| one.moment == Moment::After).map(|one| LookState::of(cpus, &one.shares))
     }
 }
 
@@ -154,8 +154,8 @@ fn under_load(shares: &Shares, busy: &[u32]) -> Shares {
 mod tests {
     use super::*;
 
-    fn state(cpus: &[u32], shares: &[Share]) -> State {
-        State::of(cpus, &(0..).zip(shares.iter().copied()).collect())
+    fn state(cpus: &[u32], shares: &[Share]) -> LookState {
+        LookState::of(cpus, &(0..).zip(shares.iter().copied()).collect())
     }
 
     #[test]
@@ -174,26 +174,26 @@ mod tests {
         use Share::{Alone, Away, Slowed, With};
         // 2 did not come, so that who slows 3 is not known.
         let seen = [With(1), With(0), Away, Slowed, Alone];
-        assert_eq!(state(&[0, 1], &seen), State::SameCore);
-        assert_eq!(state(&[0, 4], &seen), State::Clear);
-        assert_eq!(state(&[1, 2], &seen), State::Away);
-        assert_eq!(state(&[3, 4], &seen), State::Unknown);
+        assert_eq!(state(&[0, 1], &seen), LookState::SameCore);
+        assert_eq!(state(&[0, 4], &seen), LookState::Clear);
+        assert_eq!(state(&[1, 2], &seen), LookState::Away);
+        assert_eq!(state(&[3, 4], &seen), LookState::Unknown);
     }
 
     #[test]
     fn the_state_of_several_is_the_worst_that_is_known() {
         use Share::{Alone, Apart, Away, Neighbour, Slowed, Unknown, With};
-        assert_eq!(state(&[0, 1], &[Alone, Alone]), State::Clear);
-        assert_eq!(state(&[0, 1], &[With(1), With(0)]), State::SameCore);
-        assert_eq!(state(&[0], &[With(1), With(0)]), State::Clear, "the other one is idle");
-        assert_eq!(state(&[0, 1], &[Neighbour, Alone]), State::Neighbour);
-        assert_eq!(state(&[0, 1], &[Away, With(0)]), State::Away);
+        assert_eq!(state(&[0, 1], &[Alone, Alone]), LookState::Clear);
+        assert_eq!(state(&[0, 1], &[With(1), With(0)]), LookState::SameCore);
+        assert_eq!(state(&[0], &[With(1), With(0)]), LookState::Clear, "the other one is idle");
+        assert_eq!(state(&[0, 1], &[Neighbour, Alone]), LookState::Neighbour);
+        assert_eq!(state(&[0, 1], &[Away, With(0)]), LookState::Away);
         for unsure in [Slowed, Apart, Unknown] {
-            assert_eq!(state(&[0, 1], &[unsure, Neighbour]), State::Unknown);
+            assert_eq!(state(&[0, 1], &[unsure, Neighbour]), LookState::Unknown);
         }
-        assert_eq!(state(&[0, 7], &[Alone]), State::Clear, "7 was not looked at");
-        assert_eq!(state(&[0, 1, 7], &[With(1), With(0)]), State::SameCore);
-        assert_eq!(state(&[7, 8], &[Alone]), State::Unknown, "neither was");
-        assert_eq!(state(&[], &[]), State::Unknown);
+        assert_eq!(state(&[0, 7], &[Alone]), LookState::Clear, "7 was not looked at");
+        assert_eq!(state(&[0, 1, 7], &[With(1), With(0)]), LookState::SameCore);
+        assert_eq!(state(&[7, 8], &[Alone]), LookState::Unknown, "neither was");
+        assert_eq!(state(&[], &[]), LookState::Unknown);
     }
 }

@@ -1,7 +1,7 @@
 //! States of logical CPUs over the time of a study, with the speed of slices, as a strip
 //! (`threadwise_document::strip`).
 
-use super::states::{LookedAt, State, looked_at};
+use super::states::{LookState, LookedAt, looked_at};
 use super::words;
 use crate::Facts;
 use crate::commands::elapsed_ns;
@@ -57,7 +57,7 @@ pub fn strip(facts: &Facts<'_>) -> Option<Strip> {
         column_s,
         points: points(facts, &stretches, &pieces, &treatments),
         pieces,
-        states: State::ALL.iter().map(|state| (letter(*state), words::name(*state))).collect(),
+        states: LookState::ALL.iter().map(|state| (letter(*state), words::name(*state))).collect(),
         cpus,
         cells,
         treatments,
@@ -65,30 +65,30 @@ pub fn strip(facts: &Facts<'_>) -> Option<Strip> {
 }
 
 /// A state's letter on a terminal.
-fn letter(state: State) -> char {
+fn letter(state: LookState) -> char {
     match state {
-        State::Clear => '.',
-        State::SameCore => '1',
-        State::Neighbour => 'c',
-        State::Away => 'a',
-        State::Unknown => '?',
+        LookState::Clear => '.',
+        LookState::SameCore => '1',
+        LookState::Neighbour => 'c',
+        LookState::Away => 'a',
+        LookState::Unknown => '?',
     }
 }
 
 /// The state of one logical CPU.
-fn state_of(share: Share) -> State {
+fn state_of(share: Share) -> LookState {
     match share {
-        Share::Alone => State::Clear,
-        Share::With(_) => State::SameCore,
-        Share::Neighbour => State::Neighbour,
-        Share::Away => State::Away,
-        Share::Slowed | Share::Apart | Share::Unknown => State::Unknown,
+        Share::Alone => LookState::Clear,
+        Share::With(_) => LookState::SameCore,
+        Share::Neighbour => LookState::Neighbour,
+        Share::Away => LookState::Away,
+        Share::Slowed | Share::Apart | Share::Unknown => LookState::Unknown,
     }
 }
 
 /// A state's number in the strip.
-fn number(state: State) -> u8 {
-    State::ALL.iter().position(|known| *known == state).unwrap_or(0) as u8
+fn number(state: LookState) -> u8 {
+    LookState::ALL.iter().position(|known| *known == state).unwrap_or(0) as u8
 }
 
 /// From the first look at a slice, or its start, to its end or that of the last look.
@@ -152,7 +152,7 @@ fn pieces(stretches: &[Stretch<'_, '_>], columns: u32) -> (Vec<Piece>, u32, f64)
 }
 
 /// States of a logical CPU and their starts: a look holds until the next one, or until the next slice if that has none.
-fn known(stretch: &Stretch<'_, '_>, cpu: u32) -> Vec<(u64, Option<State>)> {
+fn known(stretch: &Stretch<'_, '_>, cpu: u32) -> Vec<(u64, Option<LookState>)> {
     let mut all = Vec::new();
     for one in &stretch.slices {
         if one.looks.is_empty() {
@@ -170,7 +170,7 @@ fn known(stretch: &Stretch<'_, '_>, cpu: u32) -> Vec<(u64, Option<State>)> {
 fn row_cells(stretch: &Stretch<'_, '_>, piece: &Piece, row: u32, cpu: u32) -> Vec<StripCell> {
     let (_, first, columns, ..) = *piece;
     let width_ns = stretch.end_ns.saturating_sub(stretch.start_ns).max(1) as f64 / f64::from(columns);
-    let mut times = vec![[0.0; State::ALL.len()]; columns as usize];
+    let mut times = vec![[0.0; LookState::ALL.len()]; columns as usize];
     let known = known(stretch, cpu);
     for (at, (start_ns, state)) in known.iter().enumerate() {
         let Some(state) = state else { continue };
@@ -254,7 +254,7 @@ fn points(
                 Moment::During => one.mostly(&one.run.cpus),
                 _ => one.before(&one.run.cpus),
             };
-            let state = number(state.unwrap_or(State::Unknown));
+            let state = number(state.unwrap_or(LookState::Unknown));
             let (block, round) = (one.run.block, one.slice.round);
             let drawn = Drawn { column, speed: speed / usual, block, round };
             bins.entry((row, at, bin, state)).or_default().push(drawn);

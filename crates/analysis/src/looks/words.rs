@@ -1,6 +1,6 @@
 //! Words for states.
 
-use super::states::State;
+use super::states::LookState;
 use serde::Serializer;
 use threadwise_study::{Moment, Study};
 
@@ -10,35 +10,35 @@ pub fn windows(study: &Study) -> &'static str {
 }
 
 /// Its word in JSON, one of those of `threadwise watch`: `alone`, `one-core`, `neighbour`, `away`, `unknown`.
-pub fn word(state: State) -> &'static str {
+pub fn word(state: LookState) -> &'static str {
     match state {
-        State::Clear => "alone",
-        State::SameCore => "one-core",
-        State::Neighbour => "neighbour",
-        State::Away => "away",
-        State::Unknown => "unknown",
+        LookState::Clear => "alone",
+        LookState::SameCore => "one-core",
+        LookState::Neighbour => "neighbour",
+        LookState::Away => "away",
+        LookState::Unknown => "unknown",
     }
 }
 
 /// Its name in tables, charts and legends.
-pub fn name(state: State) -> &'static str {
+pub fn name(state: LookState) -> &'static str {
     match state {
-        State::Clear => "alone",
-        State::SameCore => "one core",
-        State::Neighbour => "neighbour",
-        State::Away => "away",
-        State::Unknown => "unknown",
+        LookState::Clear => "alone",
+        LookState::SameCore => "one core",
+        LookState::Neighbour => "neighbour",
+        LookState::Away => "away",
+        LookState::Unknown => "unknown",
     }
 }
 
 /// Its meaning for the logical CPUs of a treatment, in a legend.
-pub fn meaning(state: State) -> &'static str {
+pub fn meaning(state: LookState) -> &'static str {
     match state {
-        State::Clear => "each had its core to itself",
-        State::SameCore => "two or more were on one core",
-        State::Neighbour => "another program or guest was on a sibling of one or more",
-        State::Away => "one did not run in time: stacked on another, or preempted",
-        State::Unknown => "the figures do not show it, or contradict each other",
+        LookState::Clear => "each had its core to itself",
+        LookState::SameCore => "two or more were on one core",
+        LookState::Neighbour => "another program or guest was on a sibling of one or more",
+        LookState::Away => "one did not run in time: stacked on another, or preempted",
+        LookState::Unknown => "the figures do not show it, or contradict each other",
     }
 }
 
@@ -46,7 +46,7 @@ pub fn meaning(state: State) -> &'static str {
 ///
 /// # Errors
 /// The serializer's.
-pub(super) fn serialize_word<S: Serializer>(state: &State, to: S) -> Result<S::Ok, S::Error> {
+pub(super) fn serialize_word<S: Serializer>(state: &LookState, to: S) -> Result<S::Ok, S::Error> {
     to.serialize_str(word(*state))
 }
 

@@ -21,11 +21,11 @@ const LEAST_ROWS: usize = 3;
 /// Circular shifts that are drawn.
 const SHIFTS: u32 = 199;
 
-/// What was found. Means of ratios are logarithms of what is left of a session's rate.
+/// The cost of a neighbour to a session. Means of ratios are logarithms of what is left of a session's rate.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Found {
-    /// Left beside a neighbour all the time.
-    pub left: Option<MeanEstimate>,
+pub struct NeighbourCost {
+    /// Left of a rate beside a neighbour all the time.
+    pub remaining: Option<MeanEstimate>,
     /// The same as if exposures were shares: less cost than there is, where states change within slices.
     pub seen: MeanEstimate,
     /// Left of the whole: with a neighbour as often as it was there.
@@ -40,7 +40,7 @@ pub struct Found {
     /// γ.
     pub gamma: Option<MeanEstimate>,
     /// Left if all repeated looks that disagree were wrong, each of two as likely; `None` without repeated looks.
-    pub left_at_worst: Option<f64>,
+    pub remaining_at_worst: Option<f64>,
     /// How often exposures that are shifted inside blocks, by rounds drawn at random, give as large a slope.
     pub p_shift: f64,
     /// Blocks that tell something, and as how many equal ones they count.
@@ -54,7 +54,7 @@ const CLAIMED_BELOW: f64 = 0.95;
 /// And where shifts of exposures give as large a slope no more often than this.
 const MOST_P_SHIFT: f64 = 0.05;
 
-impl Found {
+impl NeighbourCost {
     /// Whether a cost is claimed of which this much of a rate is left at the upper end: the session's own core must cost more
     /// than others', at level 1 − `alpha`, and exposures that are shifted must not cost as much.
     pub fn is_claimed(&self, high: f64, alpha: f64) -> bool {
@@ -100,7 +100,7 @@ impl Sums {
 
     /// Left of a rate at an exposure of 1, by a γ: c solves c γ Σz² = −Σ (1 − c z̄) z y, which refers each cell's rate to
     /// that without a neighbour.
-    fn left(&self, gamma: f64) -> f64 {
+    fn remaining(&self, gamma: f64) -> f64 {
         (1.0 + self.0[ZY] / (gamma * self.0[ZZ] - self.0[MEAN_ZY])).max(1e-3)
     }
 
@@ -112,7 +112,7 @@ impl Sums {
 }
 
 /// The cost of a neighbour; `None` where too few blocks tell anything.
-pub fn cost(observations: &Observations, seed: u64) -> Option<Found> {
+pub fn cost(observations: &Observations, seed: u64) -> Option<NeighbourCost> {
     let cells = by_cell(&observations.rows);
     let mut blocks: BTreeMap<u32, Sums> = BTreeMap::new();
     for (&(block, _), rows) in &cells {
@@ -132,12 +132,13 @@ pub fn cost(observations: &Observations, seed: u64) -> Option<Found> {
         .flatten()
         .filter(|gamma| gamma.interval(0.05).0 > LEAST_GAMMA);
     let corrected = |value: fn(&Sums) -> f64| gamma.and_then(|_| jackknife(&all, |sums| Some(value(sums))));
-    let left = corrected(|sums| sums.left(sums.gamma()).ln());
-    Some(Found {
-        left_at_worst: left.and_then(|left| at_worst(left.mean.exp(), &observations.repeated)),
-        left,
-        seen: jackknife(&all, |sums| Some(sums.left(1.0).ln()))?,
-        whole: corrected(|sums| (1.0 - sums.prevalence() * (1.0 - sums.left(sums.gamma()))).ln()),
+    let remaining = corrected(|sums| sums.remaining(sums.gamma()).ln());
+    Some(NeighbourCost {
+        remaining_at_worst: remaining
+            .and_then(|remaining| at_worst(remaining.mean.exp(), &observations.repeated)),
+        remaining,
+        seen: jackknife(&all, |sums| Some(sums.remaining(1.0).ln()))?,
+        whole: corrected(|sums| (1.0 - sums.prevalence() * (1.0 - sums.remaining(sums.gamma()))).ln()),
         own_less_elsewhere: jackknife(&all, |sums| sums.slopes().map(|[here, other]| here - other)),
         elsewhere: jackknife(&all, |sums| sums.slopes().map(|[_, other]| other)),
         prevalence: jackknife(&all, |sums| Some(sums.prevalence()))?,
@@ -150,10 +151,10 @@ pub fn cost(observations: &Observations, seed: u64) -> Option<Found> {
 
 /// What is left where looks are wrong as often as repeated ones disagree, both ways: a cost c seems
 /// c / (1 − 2e + e c) then.
-fn at_worst(left: f64, repeated: &[[f64; 2]]) -> Option<f64> {
+fn at_worst(remaining: f64, repeated: &[[f64; 2]]) -> Option<f64> {
     let disagree = repeated.iter().filter(|[first, second]| first != second).count();
     let wrong = disagree as f64 / 2.0 / repeated.len() as f64;
-    let seen = 1.0 - left;
+    let seen = 1.0 - remaining;
     (repeated.len() >= LEAST_LOOKS).then(|| 1.0 - seen * (1.0 - 2.0 * wrong) / (1.0 - seen * wrong))
 }
 

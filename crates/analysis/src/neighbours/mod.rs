@@ -10,7 +10,7 @@ mod rows;
 mod watched;
 mod words;
 
-pub use cost::{Found, cost};
+pub use cost::{NeighbourCost, cost};
 pub use pairs::{PairFound, pairs};
 pub use rows::{DuringLook, LEAST_BLOCKS, Observations, PairLook, PairRow, Row, observations};
 pub use watched::{PARTS, Watched, WatchedCpu, watched};

@@ -105,7 +105,8 @@ pub fn watched(looks: &[(Look, Vec<Share>)], alpha: f64) -> Watched {
         cpus.iter().map(|cpu| f64::from(cpu.with_neighbour) / f64::from(cpu.looks.max(1))).sum();
     let least = f64::from(LEAST_VISITS).max(2.0 * PARTS as f64 * at_once);
     let is_known = f64::from(visits) >= least && tells(&widths);
-    let estimate = LeftOut::of(&widths, left).filter(|_| is_known).and_then(|left_out| left_out.estimate());
+    let estimate =
+        LeftOut::of(&widths, width_ratio).filter(|_| is_known).and_then(|left_out| left_out.estimate());
     let width_left = estimate.map(|estimate| {
         let Interval { mean, low, high, .. } = estimate.as_interval(alpha);
         Interval { mean, low: low.clamp(0.0, 1.0), high: high.clamp(0.0, 1.0), unit: "share".to_owned() }
@@ -135,13 +136,13 @@ fn tells(parts: &[[(f64, f64); 2]]) -> bool {
 }
 
 /// Mean width with a neighbour over that without, of some parts.
-fn left(parts: &[&[(f64, f64); 2]]) -> Option<f64> {
+fn width_ratio(parts: &[&[(f64, f64); 2]]) -> Option<f64> {
     let mean = |state: usize| {
         let sums = parts.iter().map(|part| part[state]);
         let (sum, count) = sums.fold((0.0, 0.0), |all, part| (all.0 + part.0, all.1 + part.1));
         sum / count
     };
-    Some(mean(1) / mean(0)).filter(|left| left.is_finite())
+    Some(mean(1) / mean(0)).filter(|width_ratio| width_ratio.is_finite())
 }
 
 struct Cpu {

@@ -8,7 +8,7 @@
 //! them alone: they had that much of the busy times, but which part is unknown.
 
 use super::executions::{BlockRun, Executions, mean_of};
-use super::found::{Choice, Found, NamedRatio, judged, or_none, rounded};
+use super::query_study::{Choice, NamedRatio, QueryStudy, judged, or_none, rounded};
 use super::types::{CoreSeconds, TreatmentQueries};
 use crate::estimate::{Bounded, judge_bounded};
 use crate::words::finding;
@@ -243,17 +243,17 @@ fn busy_s(slice: &Slice, cores: &[Vec<u32>]) -> Option<(Vec<Vec<f64>>, f64)> {
 }
 
 /// What cores did in their core-seconds, if known.
-pub fn activity(found: Found<'_>) -> &'static str {
+pub fn activity(found: QueryStudy<'_>) -> &'static str {
     if knows_engine(found) { "worked for the queries" } else { "was busy, including others' work," }
 }
 
-fn knows_engine(found: Found<'_>) -> bool {
+fn knows_engine(found: QueryStudy<'_>) -> bool {
     let mut all = found.queries.treatments.iter().filter_map(|measured| measured.cores.as_ref());
     all.all(|cores| cores.engine_cpu_s.is_some())
 }
 
 /// The section; `None` if busy times are unknown.
-pub fn section(found: Found<'_>) -> Option<Section> {
+pub fn section(found: QueryStudy<'_>) -> Option<Section> {
     let known = found.measured().into_iter();
     let known: Vec<_> = known.filter_map(|one| Some((one, one.cores.as_ref()?))).collect();
     let line = match knows_engine(found) {
@@ -295,7 +295,7 @@ pub fn section(found: Found<'_>) -> Option<Section> {
     })
 }
 
-fn table(found: Found<'_>, known: &[(&TreatmentQueries, &CoreSeconds)]) -> Table {
+fn table(found: QueryStudy<'_>, known: &[(&TreatmentQueries, &CoreSeconds)]) -> Table {
     let value = |name: &str, value: Option<f64>, unit| {
         (Column::figure(name), or_none(value.map(|value| Cell::Value { value, unit })))
     };
@@ -331,7 +331,7 @@ fn table(found: Found<'_>, known: &[(&TreatmentQueries, &CoreSeconds)]) -> Table
 }
 
 /// CPU against the baseline, corrected by what the cores themselves did.
-pub fn finding_of(found: Found<'_>, choice: &Choice<'_>) -> Option<Finding> {
+pub fn finding_of(found: QueryStudy<'_>, choice: &Choice<'_>) -> Option<Finding> {
     // Whether a core has two logical CPUs in the placement, as far as their times show it: bounds differ, or more CPU
     // time was used than cores alone can give.
     let is_doubled = |cores: &CoreSeconds| {
@@ -358,7 +358,7 @@ pub fn finding_of(found: Found<'_>, choice: &Choice<'_>) -> Option<Finding> {
 }
 
 /// CPU time of all queries; for streams, which execute more of them, per query.
-fn cpu(found: Found<'_>, choice: &Choice<'_>) -> Option<Prose> {
+fn cpu(found: QueryStudy<'_>, choice: &Choice<'_>) -> Option<Prose> {
     let is_throughput = found.queries.is_throughput;
     let took = |measured: &TreatmentQueries| {
         measured.total.cpu_s.as_ref().filter(|_| !is_throughput).map(|cpu| seconds(cpu.mean))
@@ -379,7 +379,7 @@ fn cpu(found: Found<'_>, choice: &Choice<'_>) -> Option<Prose> {
 }
 
 /// Physical core-seconds of one treatment and its baseline; for streams, per stream.
-fn cores(found: Found<'_>, measured: &TreatmentQueries) -> Option<Prose> {
+fn cores(found: QueryStudy<'_>, measured: &TreatmentQueries) -> Option<Prose> {
     let (base, now) = (&found.baseline(measured)?.both, measured.cores.as_ref()?);
     let was = base.cores.as_ref()?;
     let streams = |one: &TreatmentQueries| if found.queries.is_throughput { one.streams.max(1) } else { 1 };

@@ -6,7 +6,7 @@
 
 use super::cores::cores_of;
 use super::executions::{BlockRun, Executions, Ladder, other_options};
-use super::found::{Found, ends, rounded};
+use super::query_study::{QueryStudy, ends, rounded};
 use super::ratios::Whole;
 use super::types::{HeatCell, HeatMap, Plateau};
 use super::words::if_any;
@@ -152,7 +152,7 @@ pub fn choices(maps: &[HeatMap]) -> Vec<Choice> {
 
 /// The smallest DOP that is shown to be within the margin of the best, for the most and the fewest streams. For one
 /// stream alone only if the DOPs go beyond two.
-pub fn finding_of(found: Found<'_>) -> Option<Finding> {
+pub fn finding_of(found: QueryStudy<'_>) -> Option<Finding> {
     let is_wide = |map: &&HeatMap| {
         found.queries.is_throughput || map.dops.iter().filter(|dop| **dop > 2).count() >= MIN_DOPS
     };
@@ -193,7 +193,7 @@ fn clause(map: &HeatMap, plateau: &Plateau) -> Prose {
 }
 
 /// The section; `None` if no placement has more than one DOP.
-pub fn section(found: Found<'_>) -> Option<Section> {
+pub fn section(found: QueryStudy<'_>) -> Option<Section> {
     let margin = found.facts.study.design.margin;
     let all = found.queries.heat.iter();
     let lines = all.flat_map(|map| map.plateaus.iter().map(|plateau| sentence(map, plateau, margin)));
@@ -244,7 +244,7 @@ fn sentence(map: &HeatMap, plateau: &Plateau, margin: f64) -> Prose {
     line
 }
 
-fn chart(found: Found<'_>, map: &HeatMap) -> HeatChart {
+fn chart(found: QueryStudy<'_>, map: &HeatMap) -> HeatChart {
     let cells = map.cells.iter().map(|cell| {
         let rate = &cell.queries_per_h;
         let (low, high) = ends(rate.low, rate.high);

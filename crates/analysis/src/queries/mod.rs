@@ -7,11 +7,11 @@
 
 pub(crate) mod cores;
 mod executions;
-mod found;
 pub(crate) mod heat;
 pub(crate) mod outliers;
 pub(crate) mod pairs;
 pub(crate) mod plans;
+mod query_study;
 mod ratios;
 pub(crate) mod short;
 pub(crate) mod steps;
@@ -33,9 +33,9 @@ use threadwise_machine::Topology;
 use threadwise_study::{OptionValue, Run, Study, Workload};
 
 pub(crate) use cores::own_bounds;
-pub(crate) use found::{Found, PLAN_SIGN, data_words};
 pub(crate) use heat::choices;
 pub use plans::plan_name;
+pub(crate) use query_study::{PLAN_SIGN, QueryStudy, data_words};
 pub(crate) use short::streams_alone;
 pub use short::{Step, limit};
 pub use types::*;

@@ -13,8 +13,8 @@
 //! spills, neighbours, clock.
 
 use super::executions::{BlockRun, Done, Executions};
-use super::found::Found;
 use super::plans::{self, Plans};
+use super::query_study::QueryStudy;
 use super::types::{Baseline, Change, Outlier, QueryEstimates, Reason, TreatmentQueries};
 use super::words::query_list;
 use crate::estimate::{BUSY_FLAG_SHARE, NEIGHBOUR_FLAG_SHARE, STEAL_FLAG_SHARE};
@@ -400,7 +400,7 @@ fn serial(estimates: &QueryEstimates, measured: &TreatmentQueries, times: f64) -
 
 /// Outliers with the likeliest reasons; executions that share block and cause are together. `None` without any. Queries
 /// with a different plan are reported elsewhere.
-pub fn finding_of(found: Found<'_>) -> Option<Finding> {
+pub fn finding_of(found: QueryStudy<'_>) -> Option<Finding> {
     let all = found.queries.outliers.iter();
     let (single, whole): (Vec<&Outlier>, Vec<&Outlier>) = all
         .filter(|one| one.block.is_some() || one.reason != Reason::Plan)
@@ -464,7 +464,7 @@ fn apart_group(group: &[&Outlier]) -> Option<Prose> {
 }
 
 /// Outliers: whole queries first, then executions, the furthest from the usual first; `None` without any.
-pub fn section(found: Found<'_>) -> Option<Section> {
+pub fn section(found: QueryStudy<'_>) -> Option<Section> {
     let mut all: Vec<&Outlier> = found.queries.outliers.iter().collect();
     let distance = |outlier: &Outlier| outlier.times.ln().abs();
     all.sort_by(|a, b| a.block.is_some().cmp(&b.block.is_some()).then(distance(b).total_cmp(&distance(a))));

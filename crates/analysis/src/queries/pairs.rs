@@ -6,10 +6,10 @@
 //! (docs/METHODOLOGY.md, "Queries").
 
 use super::executions::{Executions, Pair};
-use super::found::{
-    Found, MAX_SHOWN, NamedRatio, PLAN_SIGN, bare, by_query, judged, or_none, speed, with_sign,
-};
 use super::plans::Plans;
+use super::query_study::{
+    MAX_SHOWN, NamedRatio, PLAN_SIGN, QueryStudy, bare, by_query, judged, or_none, speed, with_sign,
+};
 use super::ratios::contrasts;
 use super::types::{Change, ComparedQuery, QueryComparison};
 use super::words::{if_any, query_name, query_names};
@@ -70,7 +70,7 @@ pub fn comparisons(table: &Executions<'_>, plans: &Plans) -> Vec<QueryComparison
 }
 
 /// Gain from siblings, or why it cannot be reported.
-pub fn smt_findings(found: Found<'_>) -> Vec<Finding> {
+pub fn smt_findings(found: QueryStudy<'_>) -> Vec<Finding> {
     let all: Vec<Finding> =
         SMT_KINDS.iter().filter_map(|(compared, kind, text)| of_kind(found, compared, *kind, text)).collect();
     if !all.is_empty() {
@@ -86,7 +86,12 @@ pub fn smt_findings(found: Found<'_>) -> Vec<Finding> {
 }
 
 /// Comparisons of one kind, those of the highest DOPs.
-fn of_kind(found: Found<'_>, compared: &ComparisonKind, kind: FindingKind, text: &str) -> Option<Finding> {
+fn of_kind(
+    found: QueryStudy<'_>,
+    compared: &ComparisonKind,
+    kind: FindingKind,
+    text: &str,
+) -> Option<Finding> {
     let mut estimates: Vec<&Estimate> =
         found.facts.throughput().filter(|estimate| estimate.kind == *compared).collect();
     let all = estimates.len();
@@ -102,7 +107,7 @@ fn of_kind(found: Found<'_>, compared: &ComparisonKind, kind: FindingKind, text:
 }
 
 /// The section; `None` if no pair is compared.
-pub fn section(found: Found<'_>) -> Option<Section> {
+pub fn section(found: QueryStudy<'_>) -> Option<Section> {
     let pairs = &found.queries.comparisons;
     let title = match pairs.iter().all(|pair| is_smt(&pair.kind)) {
         true => "Second threads, query by query",
@@ -147,7 +152,7 @@ fn totals(pairs: &[QueryComparison]) -> Table {
 }
 
 /// One row per query, one column per pair; for the page, since a terminal shows every treatment's queries already.
-fn across(found: Found<'_>, caption: &str, cell: impl Fn(&ComparedQuery) -> Cell) -> Table {
+fn across(found: QueryStudy<'_>, caption: &str, cell: impl Fn(&ComparedQuery) -> Cell) -> Table {
     let pairs = &found.queries.comparisons;
     let columns: Vec<(String, &QueryComparison)> =
         pairs.iter().map(|pair| (pair.name.clone(), pair)).collect();

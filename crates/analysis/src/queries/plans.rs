@@ -5,7 +5,7 @@
 //! string-to-string correction problem", J. ACM 21, 1974).
 
 use super::executions::{Executions, Pair};
-use super::found::{Found, MAX_QUERIES};
+use super::query_study::{MAX_QUERIES, QueryStudy};
 use super::types::{Change, Estimated, Plan, PlanChange, Queries, is_different};
 use super::words::{cut_short, if_any, query_list, query_name, query_names};
 use crate::words::finding;
@@ -136,7 +136,7 @@ impl Plans {
 }
 
 /// The section of plans; `None` if none changed.
-pub fn section(found: Found<'_>) -> Option<Section> {
+pub fn section(found: QueryStudy<'_>) -> Option<Section> {
     let changed = |kind: Change| -> Vec<&PlanChange> {
         found.queries.changes.iter().filter(|change| change.change == kind).collect()
     };
@@ -183,7 +183,7 @@ pub fn section(found: Found<'_>) -> Option<Section> {
     (!found.queries.changes.is_empty()).then(|| Section::new("plans", "Plans", blocks))
 }
 
-fn about(found: Found<'_>) -> Prose {
+fn about(found: QueryStudy<'_>) -> Prose {
     let other = found.queries.changed();
     match other.is_empty() {
         true => prose!("Every query has the baseline's plan; those below only run in parallel."),
@@ -214,7 +214,7 @@ fn instead(change: &PlanChange) -> String {
     }
 }
 
-fn sides(found: Found<'_>, change: &PlanChange) -> Sides {
+fn sides(found: QueryStudy<'_>, change: &PlanChange) -> Sides {
     let plan = |at: usize| found.queries.plans.get(at);
     let name = |at: usize| plan(at).map_or("unknown", |plan| plan.name.as_str());
     let estimates = |at: usize| plan(at).map_or(&[][..], |plan| &plan.estimates).iter();
@@ -261,7 +261,7 @@ fn side_line<'e>(
 }
 
 /// Plans other than the baseline's; `None` if all known plans are the same.
-pub fn finding_of(found: Found<'_>) -> Option<Finding> {
+pub fn finding_of(found: QueryStudy<'_>) -> Option<Finding> {
     let different: Vec<&PlanChange> =
         found.queries.changes.iter().filter(|change| change.change == Change::Different).collect();
     let sentence = different.first().map(|first| {

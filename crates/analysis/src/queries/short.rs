@@ -9,7 +9,7 @@
 //! it by more than the margin is said to keep it is simulated (`tests/it/lab_simulations/coverage/mixed.rs`).
 
 use super::executions::{BlockRun, Executions, Pair};
-use super::found::{Found, OverDop, bare};
+use super::query_study::{OverDop, QueryStudy, bare};
 use super::ratios::{Whole, floor};
 use super::types::{DopLimit, ShortQueries, TreatmentQueries};
 use super::words::if_any;
@@ -239,7 +239,7 @@ fn blocks_needed(ratio: &Ratio, family: usize, alpha: f64) -> Option<u32> {
 }
 
 /// The finding; `None` without short queries, or if a placement has one DOP.
-pub fn finding_of(found: Found<'_>) -> Option<Finding> {
+pub fn finding_of(found: QueryStudy<'_>) -> Option<Finding> {
     let limits = &found.queries.short_limits;
     let first = limits.first()?;
     let clauses = limits.iter().take(MAX_PLACEMENTS).map(|limit| of_placement(found, limit));
@@ -256,7 +256,7 @@ pub fn finding_of(found: Found<'_>) -> Option<Finding> {
 
 /// `on all, against DOP 1 (p99 2.10 ms [2.05, 2.15]): DOP 2 is the highest shown to keep p99 within 10% (1.02x [0.98,
 /// 1.06]; streams' queries/h 1.80x [1.75, 1.85]); DOP 4 is the smallest shown to raise it (…).`
-fn of_placement(found: Found<'_>, limit: &DopLimit) -> Prose {
+fn of_placement(found: QueryStudy<'_>, limit: &DopLimit) -> Prose {
     let (facts, queries) = (found.facts, found.queries);
     let rows: Vec<&ShortQueries> = queries.short.iter().filter(|row| row.lowest == limit.lowest).collect();
     let group = facts.group_words(facts.group_of(&limit.lowest));
@@ -315,19 +315,19 @@ fn figures(row: &ShortQueries) -> Prose {
     if both.is_empty() { both } else { prose!(" ({})", both) }
 }
 
-/// `not decided: DOP 4 and 8, which takes about 40 blocks (12 here)`.
+/// `not decided: DOP 4 and 8, which takes about 40 blocks (12 blocks_here)`.
 fn undecided(limit: &DopLimit, first: Option<&ShortQueries>) -> Prose {
     let dops: Vec<String> = limit.undecided_dops.iter().map(u32::to_string).collect();
     let ratio = first.and_then(|row| row.p99.as_ref());
     let value = ratio.map_or_else(Prose::default, |ratio| prose!(" ({})", ratio));
     let what = prose!("not decided: DOP {}{}", list(&dops), value);
-    let here = ratio.map_or(0, |ratio| ratio.blocks);
+    let blocks_here = ratio.map_or(0, |ratio| ratio.blocks);
     match limit.blocks_needed {
         // It has as many and its ratio is not 1: a narrower interval is needed, but how narrow is unknown.
-        Some(blocks) if blocks > here => {
-            prose!("{}, which needs about {} blocks ({} here)", what, blocks, here)
+        Some(blocks) if blocks > blocks_here => {
+            prose!("{}, which needs about {} blocks ({} here)", what, blocks, blocks_here)
         }
-        Some(_) => prose!("{}, which needs more than {} blocks, or a wider margin", what, here),
+        Some(_) => prose!("{}, which needs more than {} blocks, or a wider margin", what, blocks_here),
         None => prose!(
             "{}, for which p99 scatters too much: use a longer slice (scale, rounds) or a wider margin",
             what
@@ -336,7 +336,7 @@ fn undecided(limit: &DopLimit, first: Option<&ShortQueries>) -> Prose {
 }
 
 /// The section; `None` without short queries.
-pub fn section(found: Found<'_>) -> Option<Section> {
+pub fn section(found: QueryStudy<'_>) -> Option<Section> {
     let level = set_percent(found.facts.level());
     let p99 = |measured: &TreatmentQueries| {
         let row = found.queries.short.iter().find(|row| row.treatment == measured.treatment)?;
@@ -359,7 +359,7 @@ pub fn section(found: Found<'_>) -> Option<Section> {
         .then(|| Section::new("short-queries", "Concurrent short queries", blocks))
 }
 
-fn about(found: Found<'_>) -> Prose {
+fn about(found: QueryStudy<'_>) -> Prose {
     prose!(
         "A short query looks up one order by its key. Its sessions execute one after the other from the start of the \
          streams until the last stream ends, each latency is the client's, and every answer was checked. A percentile \
@@ -371,7 +371,7 @@ fn about(found: Found<'_>) -> Prose {
     )
 }
 
-fn table(found: Found<'_>) -> Table {
+fn table(found: QueryStudy<'_>) -> Table {
     let figure = |name: &str| Column::figure(name).shorten_at(1);
     let row = |row: &ShortQueries| {
         let answer = if row.treatment == row.lowest { "lowest DOP".to_owned() } else { answer(found, row) };
@@ -396,7 +396,7 @@ fn table(found: Found<'_>) -> Table {
 }
 
 /// The answer about a DOP's percentile.
-fn answer(found: Found<'_>, row: &ShortQueries) -> String {
+fn answer(found: QueryStudy<'_>, row: &ShortQueries) -> String {
     let Some(ratio) = &row.p99 else {
         return format!("unknown: {} in a block", grouped(row.fewest_in_a_block));
     };

@@ -5,10 +5,10 @@
 //! for going parallel before it gains.
 
 use super::executions::{Executions, Pair, Quantity};
-use super::found::{
-    Choice, DOP, Found, NamedRatio, PLAN_SIGN, bare, by_query, end, ends, judged, or_none, with_sign,
-};
 use super::plans::Plans;
+use super::query_study::{
+    Choice, DOP, NamedRatio, PLAN_SIGN, QueryStudy, bare, by_query, end, ends, judged, or_none, with_sign,
+};
 use super::ratios::{Whole, contrasts, members, query_members};
 use super::types::{Change, DopStep, StepMark, TreatmentQueries};
 use super::words::{query_name, some_of};
@@ -126,7 +126,7 @@ fn marks(
 
 /// Steps of all queries together that the totals do not report, and queries whose steps are unusual. `None` for
 /// streams, where the plateau shows the gain of a higher DOP.
-pub fn finding_of(found: Found<'_>, choice: &Choice<'_>) -> Option<Finding> {
+pub fn finding_of(found: QueryStudy<'_>, choice: &Choice<'_>) -> Option<Finding> {
     if found.queries.is_throughput {
         return None;
     }
@@ -148,7 +148,7 @@ pub fn finding_of(found: Found<'_>, choice: &Choice<'_>) -> Option<Finding> {
 }
 
 /// Whether the totals report a step: from the baseline to a treatment that they name.
-fn is_reported(found: Found<'_>, choice: &Choice<'_>, step: &DopStep) -> bool {
+fn is_reported(found: QueryStudy<'_>, choice: &Choice<'_>, step: &DopStep) -> bool {
     let from = found.facts.study.treatment(&step.from);
     let is_told = |one: &&TreatmentQueries| one.treatment == step.to && one.total.ratios.speed.is_some();
     from.is_some_and(|(_, treatment)| treatment.role == Role::Baseline)
@@ -188,7 +188,7 @@ fn listed(mut steps: Vec<&DopStep>, most: usize) -> Option<String> {
 }
 
 /// The section; `None` without steps.
-pub fn section(found: Found<'_>) -> Option<Section> {
+pub fn section(found: QueryStudy<'_>) -> Option<Section> {
     let is_apart = |step: &DopStep| found.queries.steps.iter().any(|other| other.streams != step.streams);
     let rows = by_name(found, |step, words| {
         let streams = if is_apart(step) { found.streams_words(step.streams) } else { String::new() };
@@ -245,7 +245,7 @@ fn mark(mark: StepMark) -> (u8, &'static str, &'static str) {
 }
 
 /// Steps by a name, which may end in the words of their group, in order of first appearance.
-fn by_name<'a>(found: Found<'a>, name: impl Fn(&DopStep, String) -> String) -> Vec<(String, Row<'a>)> {
+fn by_name<'a>(found: QueryStudy<'a>, name: impl Fn(&DopStep, String) -> String) -> Vec<(String, Row<'a>)> {
     grouped_by(&found.queries.steps, |step| {
         let name = name(step, found.facts.group_words(found.facts.group_of(&step.to)));
         name.trim_end().to_owned()
@@ -253,7 +253,7 @@ fn by_name<'a>(found: Found<'a>, name: impl Fn(&DopStep, String) -> String) -> V
 }
 
 /// Speed-ups by step and query.
-fn chart(found: Found<'_>, rows: &[(String, Row<'_>)]) -> StepChart {
+fn chart(found: QueryStudy<'_>, rows: &[(String, Row<'_>)]) -> StepChart {
     let mut chart = StepChart { queries: found.queries.numbers.clone(), ..StepChart::default() };
     chart.queries.push(0);
     for (at, (name, steps)) in rows.iter().enumerate() {
@@ -271,7 +271,7 @@ fn chart(found: Found<'_>, rows: &[(String, Row<'_>)]) -> StepChart {
 
 /// Speed over DOP, one line per query, as the published article drew them: one chart for the steps of each placement
 /// and number of streams that has two or more steps.
-fn curves(found: Found<'_>) -> impl Iterator<Item = Block> {
+fn curves(found: QueryStudy<'_>) -> impl Iterator<Item = Block> {
     let ladders = by_name(found, |step, words| {
         format!("{}{} {words}", step.placement, found.streams_words(step.streams))
     });
@@ -306,7 +306,7 @@ fn curves(found: Found<'_>) -> impl Iterator<Item = Block> {
 }
 
 /// A query's steps multiplied up; `None` if one is missing between others, or has no value.
-fn curve(found: Found<'_>, query: u8, steps: &[&DopStep]) -> Option<Line> {
+fn curve(found: QueryStudy<'_>, query: u8, steps: &[&DopStep]) -> Option<Line> {
     let mut steps: Vec<&DopStep> = steps.iter().filter(|step| step.query == Some(query)).copied().collect();
     steps.sort_by_key(|step| step.to_dop);
     let first = steps.first()?;

@@ -3,10 +3,10 @@
 
 use super::cores::{core_ratios, core_seconds};
 use super::executions::{BlockRun, Executions, Pair, Quantity, Total};
-use super::found::{
-    Found, OverDop, PLAN_SIGN, about, bare, data_words, end, ends, or_none, rounded, speed, with_sign,
-};
 use super::plans::Plans;
+use super::query_study::{
+    OverDop, PLAN_SIGN, QueryStudy, about, bare, data_words, end, ends, or_none, rounded, speed, with_sign,
+};
 use super::ratios::{contrasts, together};
 use super::types::{Baseline, Change, Queries, QueryEstimates, TotalEstimates, TreatmentQueries};
 use super::words::{if_any, query_name, query_names};
@@ -130,7 +130,7 @@ fn of_query(
 
 /// All treatments: totals, ratios, CPU, core-seconds, plans; speed or throughput over DOP; totals without queries with
 /// another plan.
-pub fn section(found: Found<'_>) -> Section {
+pub fn section(found: QueryStudy<'_>) -> Section {
     let mut blocks: Vec<Block> =
         explained(found).into_iter().map(|text| Block::Text(text, Shown::Page)).collect();
     blocks.extend(over_dop(found));
@@ -140,7 +140,7 @@ pub fn section(found: Found<'_>) -> Section {
     Section::new("table", "All treatments", blocks)
 }
 
-fn explained(found: Found<'_>) -> Vec<Prose> {
+fn explained(found: QueryStudy<'_>) -> Vec<Prose> {
     let ratio = match found.queries.is_throughput {
         true => {
             "A ratio is queries per hour over those of the baseline: above 1 is more. Elapsed is the time from the common \
@@ -171,7 +171,7 @@ pub fn count_words(queries: &Queries) -> String {
 
 /// Speed or throughput over DOP, one chart per group: queries per hour of streams, else the geometric mean of speeds,
 /// which is 1 for the baseline.
-fn over_dop(found: Found<'_>) -> Vec<Block> {
+fn over_dop(found: QueryStudy<'_>) -> Vec<Block> {
     let value = |measured: &TreatmentQueries| {
         if found.queries.is_throughput {
             return measured.total.queries_per_h.clone();
@@ -201,7 +201,7 @@ fn over_dop(found: Found<'_>) -> Vec<Block> {
     found.over_dop(&words, value)
 }
 
-fn all(found: Found<'_>) -> Table {
+fn all(found: QueryStudy<'_>) -> Table {
     let part = |members: Vec<&TreatmentQueries>| {
         Table::headed("", members.into_iter().map(|measured| row(found, measured)))
     };
@@ -211,7 +211,7 @@ fn all(found: Found<'_>) -> Table {
 
 /// A treatment, in the columns that have any figures in a study. A terminal shows figures without interval if there is
 /// no room for it.
-fn row(found: Found<'_>, measured: &TreatmentQueries) -> Vec<(Column, Cell)> {
+fn row(found: QueryStudy<'_>, measured: &TreatmentQueries) -> Vec<(Column, Cell)> {
     let (total, ratios, per_hour) = (&measured.total, &measured.total.ratios, found.queries.is_throughput);
     let narrow = |name: &str| Column::figure(name).shown(Shown::Terminal);
     let wide = |name: &str| Column::figure(name).shown(Shown::Page);
@@ -262,7 +262,7 @@ fn row(found: Found<'_>, measured: &TreatmentQueries) -> Vec<(Column, Cell)> {
 }
 
 /// Totals and geometric means without the queries whose plan changed; `None` if none did.
-fn without_changed(found: Found<'_>) -> Option<Table> {
+fn without_changed(found: QueryStudy<'_>) -> Option<Table> {
     let row = |measured: &TreatmentQueries| {
         let ratios = &measured.total.ratios;
         let total = speed(Some(ratios.speed_same_plans.as_ref()?));
@@ -279,7 +279,7 @@ fn without_changed(found: Found<'_>) -> Option<Table> {
 }
 
 /// Query by query: bars, ratios of all treatments, and each treatment's times, plans and counters.
-pub fn by_query_section(found: Found<'_>) -> Section {
+pub fn by_query_section(found: QueryStudy<'_>) -> Section {
     let level = set_percent(found.facts.level());
     let groups = found.by_group().into_iter();
     let figures = groups.filter_map(|(group, members)| {
@@ -306,7 +306,7 @@ pub fn by_query_section(found: Found<'_>) -> Section {
     Section::new("queries", "Query by query", figures.chain(folds).collect())
 }
 
-fn panel(found: Found<'_>, measured: &TreatmentQueries) -> Panel {
+fn panel(found: QueryStudy<'_>, measured: &TreatmentQueries) -> Panel {
     let bar = |(number, query): (&u8, &QueryEstimates)| -> Option<Bar> {
         let speed = query.speed.as_ref()?;
         let (low, high) = ends(speed.low, speed.high);
@@ -329,7 +329,7 @@ fn panel(found: Found<'_>, measured: &TreatmentQueries) -> Panel {
 /// Ratios, one row per query and one column per treatment. With little room those of the highest DOP times streams stay
 /// longest.
 fn ratios_table(
-    found: Found<'_>,
+    found: QueryStudy<'_>,
     group: &str,
     members: &[&TreatmentQueries],
     others: &[&TreatmentQueries],
@@ -376,7 +376,7 @@ fn ratios_table(
 }
 
 /// One treatment, query by query.
-fn fold(found: Found<'_>, measured: &TreatmentQueries) -> Fold {
+fn fold(found: QueryStudy<'_>, measured: &TreatmentQueries) -> Fold {
     let is_base = found.role(measured) != Role::Compared;
     let plan = |query: &QueryEstimates| {
         let others = if_any(" and ", query.plans_seen.saturating_sub(1) as usize, " more");

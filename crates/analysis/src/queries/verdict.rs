@@ -2,7 +2,7 @@
 //! outliers; then the size of the data, how far to trust it all, and its scope. Each in two or three lines of a
 //! terminal: the table, the HTML report and the JSON have the rest.
 
-use super::found::{Choice, Found, MAX_QUERIES, NamedRatio, data_words, judged};
+use super::query_study::{Choice, MAX_QUERIES, NamedRatio, QueryStudy, data_words, judged};
 use super::treatments::count_words;
 use super::types::{Baseline, Change, Queries, QueryEstimates, TreatmentQueries};
 use super::words::{if_any, query_list, query_name, short_reason};
@@ -25,7 +25,7 @@ const MAX_NAMED: usize = 3;
 const MAX_REASON: usize = 80;
 
 /// All findings, in reading order.
-pub fn findings(found: Found<'_>) -> Vec<Finding> {
+pub fn findings(found: QueryStudy<'_>) -> Vec<Finding> {
     let choice = Choice::of(found);
     let before = [
         short::finding_of(found),
@@ -42,7 +42,7 @@ pub fn findings(found: Found<'_>) -> Vec<Finding> {
 }
 
 /// The treatments that matter; the geometric mean only if it says something else.
-fn total(found: Found<'_>, choice: &Choice<'_>) -> Option<Finding> {
+fn total(found: QueryStudy<'_>, choice: &Choice<'_>) -> Option<Finding> {
     let queries = found.queries;
     // Seconds of all queries, or queries per hour.
     let took = |measured: &TreatmentQueries| {
@@ -91,7 +91,7 @@ fn one_baseline(queries: &Queries, figure: impl Fn(&TreatmentQueries) -> Option<
 /// Among the treatments that are named and have as many streams as their baseline (concurrent queries take longer),
 /// that with the highest DOP with something to report: choosing the largest change would be a choice by the result.
 fn of_highest<'a, T>(
-    found: Found<'_>,
+    found: QueryStudy<'_>,
     choice: &Choice<'a>,
     value: impl Fn(&'a TreatmentQueries) -> Option<T>,
 ) -> Option<(&'a TreatmentQueries, T)> {
@@ -102,7 +102,7 @@ fn of_highest<'a, T>(
 }
 
 /// The geometric mean if it says something else.
-fn geometric(found: Found<'_>, choice: &Choice<'_>) -> Option<Prose> {
+fn geometric(found: QueryStudy<'_>, choice: &Choice<'_>) -> Option<Prose> {
     let says = |ratio: &Ratio| match ratio.mark() {
         Mark::Undecided => Mark::Same,
         mark => mark,
@@ -117,7 +117,7 @@ fn geometric(found: Found<'_>, choice: &Choice<'_>) -> Option<Prose> {
 }
 
 /// Without queries with another plan.
-fn same_plans(found: Found<'_>, choice: &Choice<'_>) -> Option<Prose> {
+fn same_plans(found: QueryStudy<'_>, choice: &Choice<'_>) -> Option<Prose> {
     let (measured, (what, rest)) = of_highest(found, choice, |measured| {
         let ratios = &measured.total.ratios;
         let total = ratios.speed_same_plans.as_ref().map(|rest| ("", rest));
@@ -133,7 +133,7 @@ fn same_plans(found: Found<'_>, choice: &Choice<'_>) -> Option<Prose> {
 }
 
 /// Which treatments may be the fastest: the totals above are chosen by configuration, not by result.
-fn best(found: Found<'_>) -> Option<Finding> {
+fn best(found: QueryStudy<'_>) -> Option<Finding> {
     let best = if found.queries.is_throughput { "best" } else { "fastest" };
     let all = || found.queries.fastest.iter();
     let sentences = all().map(|one| fastest(one, best, &found.facts.group_words(&one.group), str::to_owned));
@@ -144,7 +144,7 @@ fn best(found: Found<'_>) -> Option<Finding> {
 
 /// Single queries with a shown difference: how many, and which differ most and least. `None` for streams: that
 /// concurrent queries take longer says nothing.
-fn range(found: Found<'_>, choice: &Choice<'_>) -> Option<Finding> {
+fn range(found: QueryStudy<'_>, choice: &Choice<'_>) -> Option<Finding> {
     let compared: Vec<&TreatmentQueries> = choice.all().collect();
     let count = found.queries.numbers.len();
     if count < 2 || found.queries.is_throughput || compared.is_empty() {
@@ -200,7 +200,7 @@ pub fn data_size(queries: &Queries) -> Option<Finding> {
 
 /// Noise floors and marks of totals and of single queries, as the tables have them; for streams, whose concurrent
 /// queries take longer, of queries per hour alone.
-pub fn trust(found: Found<'_>) -> Finding {
+pub fn trust(found: QueryStudy<'_>) -> Finding {
     let (facts, queries) = (&found.facts, found.queries);
     let totals = queries.treatments.iter().filter_map(|one| Some((one, one.total.ratios.speed.as_ref()?)));
     let (treatments, totals): (Vec<&TreatmentQueries>, Vec<&Ratio>) = totals.unzip();
@@ -256,7 +256,7 @@ fn is_open(ratio: &Ratio) -> bool {
 }
 
 /// Engine, workload, data, memory, what is left out, what to run next.
-pub fn scope(found: Found<'_>) -> Finding {
+pub fn scope(found: QueryStudy<'_>) -> Finding {
     let (facts, study) = (&found.facts, found.facts.study);
     // The rest of a version says who built it.
     let version = facts.engine_version.split_once(" (").map_or(facts.engine_version, |(version, _)| version);
@@ -296,7 +296,7 @@ fn asked(study: &Study) -> String {
     }
 }
 
-fn streams(found: Found<'_>) -> String {
+fn streams(found: QueryStudy<'_>) -> String {
     let study = found.facts.study;
     let short = study.treatments.iter().map(|treatment| study.short_sessions(treatment)).max().unwrap_or(0);
     match (found.queries.is_throughput, counted(short as usize, "session")) {

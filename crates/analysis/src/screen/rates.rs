@@ -7,7 +7,7 @@ use crate::estimate::THROUGHPUT;
 use crate::findings::locality;
 use crate::findings::looks::shows_hidden_siblings;
 use crate::findings::smt::core_yield;
-use crate::looks::states::State;
+use crate::looks::states::LookState;
 use crate::shape::Shape;
 use crate::words::share;
 use crate::{Answer, Estimate, Facts, Ratio, TreatmentSummary};
@@ -237,7 +237,7 @@ fn hidden(facts: &Facts<'_>) -> Option<Prose> {
         ));
     }
     let looks = facts.analysis.looks.as_ref().filter(|looks| shows_hidden_siblings(looks))?;
-    let others = looks.share(State::Neighbour)?;
+    let others = looks.share(LookState::Neighbour)?;
     let seen = if others.has_ends() { Prose::from(others) } else { share(others.mean) };
     Some(prose!(
         "Your CPUs are hyper-threads: others ran on the other thread in {} of the looks. What that cost is not known.",

@@ -3,7 +3,7 @@
 use super::cells::columns;
 use crate::Facts;
 use crate::looks::prevalence::COST_SHARE;
-use crate::looks::states::State;
+use crate::looks::states::LookState;
 use crate::looks::strip::strip;
 use crate::looks::words::{meaning, name, windows};
 use crate::looks::{Coverage, CpuShares, Looks, TreatmentLooks};
@@ -177,12 +177,12 @@ fn looked_at(coverage: Coverage) -> Cell {
 }
 
 /// States that occurred in the looks that count, for any treatment or for all logical CPUs.
-fn occurred(looks: &Looks) -> Vec<State> {
-    let seen = |state: &State| {
+fn occurred(looks: &Looks) -> Vec<LookState> {
+    let seen = |state: &LookState| {
         let of_treatments = looks.treatments.iter().flat_map(|treatment| &treatment.states);
         of_treatments.chain(&looks.study).any(|one| one.state == *state && one.share.mean > 0.0)
     };
-    State::ALL.into_iter().filter(seen).collect()
+    LookState::ALL.into_iter().filter(seen).collect()
 }
 
 fn share_cell(share: Option<&Interval>) -> Cell {
@@ -193,10 +193,10 @@ fn share_cell(share: Option<&Interval>) -> Cell {
 fn treatments(facts: &Facts<'_>, looks: &Looks) -> Table {
     let states = occurred(looks);
     let has_during = has_during(looks);
-    let drop_at = |state: &State| match state {
-        State::Away | State::Unknown => 1,
-        State::Neighbour => 4,
-        State::Clear | State::SameCore => 0,
+    let drop_at = |state: &LookState| match state {
+        LookState::Away | LookState::Unknown => 1,
+        LookState::Neighbour => 4,
+        LookState::Clear | LookState::SameCore => 0,
     };
     let mut columns = vec![Column::text("treatment")];
     let is_whole = looks.treatments.iter().all(|one| one.coverage.is_whole());
@@ -206,7 +206,7 @@ fn treatments(facts: &Facts<'_>, looks: &Looks) -> Table {
     columns.push(Column::figure("changed").drop_at(3));
     columns.extend(has_during.then(|| Column::figure("other during").drop_at(1)));
     let rows = looks.treatments.iter().map(|one| {
-        let share = |state: &State| one.states.iter().find(|known| known.state == *state);
+        let share = |state: &LookState| one.states.iter().find(|known| known.state == *state);
         let mut cells = vec![Cell::text(&one.treatment)];
         cells.extend((!is_whole).then(|| looked_at(one.coverage)));
         cells.push(Cell::Count(one.looks.into()));
@@ -369,9 +369,9 @@ fn stretches(looks: &Looks) -> Option<Table> {
 
 /// Transitions.
 fn transitions(looks: &Looks) -> Option<Table> {
-    let states: Vec<State> = looks.stretches.iter().map(|one| one.state).collect();
+    let states: Vec<LookState> = looks.stretches.iter().map(|one| one.state).collect();
     let rows = states.iter().map(|from| {
-        let cell = |to: &State| {
+        let cell = |to: &LookState| {
             let count = looks.transitions.iter().find(|one| one.from == *from && one.to == *to);
             if from == to { Cell::none() } else { Cell::Count(count.map_or(0, |one| one.count).into()) }
         };

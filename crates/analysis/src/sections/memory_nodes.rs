@@ -123,7 +123,7 @@ fn lay<'r>(topology: &Topology, runs: impl Iterator<Item = &'r Run>) -> Option<L
         for (node, bytes) in processes.values().flatten() {
             *by_node.entry(*node).or_default() += bytes / total;
         }
-        let mut here = Vec::new();
+        let mut shares = Vec::new();
         for (session, cpu) in run.cpus.iter().enumerate() {
             let process = processes.get(&Some(*cpu)).or_else(|| processes.get(&None));
             let Some(share) = process.and_then(|nodes| remote_share(topology, *cpu, nodes)) else { continue };
@@ -131,9 +131,9 @@ fn lay<'r>(topology: &Topology, runs: impl Iterator<Item = &'r Run>) -> Option<L
                 remote.resize(session + 1, Vec::new());
             }
             remote[session].push(share);
-            here.push(share);
+            shares.push(share);
         }
-        by_run.extend(mean(here.iter().copied()));
+        by_run.extend(mean(shares.iter().copied()));
     }
     by_node.values_mut().for_each(|share| *share /= count);
     let remote = remote.into_iter().filter_map(|shares| mean(shares.into_iter())).collect();

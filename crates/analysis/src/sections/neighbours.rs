@@ -1,6 +1,6 @@
 //! What neighbours cost: the table, how it was found, and what it does not say.
 
-use crate::diagnostics::Found;
+use crate::diagnostics::QuestionAnswer;
 use crate::diagnostics::neighbours::{
     AGREED, AT_WORST, ELSEWHERE, GAMMA, LEFT, LEFT_BY_CPU, NEIGHBOURS, ON_ONE_CORE, OVER_ONE, OVER_TWO,
     PREVALENCE, SEEN, WHOLE, estimate, groups_of, lost, share,
@@ -70,7 +70,7 @@ pub fn profile(studies: &[Facts<'_>]) -> Option<Box<Figure>> {
 
 /// The section; `None` where nothing was estimated.
 pub fn section(facts: &Facts<'_>) -> Option<Section> {
-    let none = Found::default();
+    let none = QuestionAnswer::default();
     let found = facts.analysis.found(NEIGHBOURS.name).unwrap_or(&none);
     let seen = |name: &str, group: &str| estimate(found, name, group);
     let groups = groups_of(found, SEEN);
@@ -123,7 +123,7 @@ pub fn section(facts: &Facts<'_>) -> Option<Section> {
 }
 
 /// Two sessions that the host ran on one core.
-fn on_one_core(facts: &Facts<'_>, found: &Found) -> Option<Block> {
+fn on_one_core(facts: &Facts<'_>, found: &QuestionAnswer) -> Option<Block> {
     let groups = groups_of(found, OVER_TWO);
     let columns = vec![
         Column::text(""),

@@ -541,15 +541,21 @@ fn the_first_line_is_validity_or_the_answer() {
 fn schedules_worked_by_hand() {
     let times = [1.0, 2.0, 3.0, 4.0, 6.0];
     // Given: 1+3 at 4 takes the 6; 2+4. Largest: 6+2 | 4+3+1. Parts: 1+2+3 | 4+6.
-    assert_eq!([queue(&times, 2), queue_largest_first(&times, 2), parts(&times, 2)], [10.0, 8.0, 10.0]);
-    assert_eq!([queue(&times, 1), queue_largest_first(&times, 1), parts(&times, 1)], [16.0; 3]);
+    assert_eq!(
+        [queue(&times, 2), queue_largest_first(&times, 2), contiguous_parts(&times, 2)],
+        [10.0, 8.0, 10.0]
+    );
+    assert_eq!([queue(&times, 1), queue_largest_first(&times, 1), contiguous_parts(&times, 1)], [16.0; 3]);
     // Parts of 2, 2 and 1 items.
-    assert_eq!([queue(&times, 3), queue_largest_first(&times, 3), parts(&times, 3)], [8.0, 6.0, 7.0]);
+    assert_eq!(
+        [queue(&times, 3), queue_largest_first(&times, 3), contiguous_parts(&times, 3)],
+        [8.0, 6.0, 7.0]
+    );
 }
 
 #[test]
 fn more_jobs_than_items_are_as_long_as_the_longest() {
     let times = [5.0, 1.0];
-    assert_eq!([queue(&times, 9), queue_largest_first(&times, 9), parts(&times, 9)], [5.0; 3]);
-    assert_eq!([queue(&[], 2), queue_largest_first(&[], 0), parts(&[], 2)], [0.0; 3]);
+    assert_eq!([queue(&times, 9), queue_largest_first(&times, 9), contiguous_parts(&times, 9)], [5.0; 3]);
+    assert_eq!([queue(&[], 2), queue_largest_first(&[], 0), contiguous_parts(&[], 2)], [0.0; 3]);
 }

@@ -332,7 +332,7 @@ pub fn rates_of(
         else {
             continue;
         };
-        let Some(left) = found.left else { continue };
+        let Some(left) = found.remaining else { continue };
         let (low, high) = left.interval(0.05);
         rates.estimated += 1.0;
         rates.covered += f64::from(u8::from(low <= truth && truth <= high));

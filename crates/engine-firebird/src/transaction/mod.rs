@@ -23,7 +23,7 @@ use threadwise_engine::workloads::transaction::{
 };
 use threadwise_engine::{EngineError, LoadRequest, Loaded, Running, Session, SessionRequest, StartRequest};
 use threadwise_engine_sql::{Sessions, Started, Threads, some_sessions};
-use threadwise_process::room::server_memory_bytes;
+use threadwise_process::space::server_memory_bytes;
 use threadwise_reload::firebird::header::Header;
 use threadwise_study::Workload;
 
@@ -32,7 +32,7 @@ use crate::error::ENGINE;
 use crate::home::{self, DATABASE, Home};
 use crate::isql::Isql;
 use crate::options::{self, CACHE_PAGES, DATABASE_OPTION, Own};
-use crate::place::Place;
+use crate::place::PlacedHome;
 use crate::programs::Programs;
 use script::Texts;
 use session::TransactionSession;
@@ -81,10 +81,10 @@ impl Spec {
     fn cache_pages(&self, header: Header, file_bytes: u64, sessions: u32) -> u64 {
         let page_bytes = u64::from(header.page_size_bytes);
         let wanted = file_bytes.div_ceil(page_bytes) * 21 / 20 + 1024;
-        let room = server_memory_bytes(Path::new("/")) / 4 / u64::from(sessions.max(1)) / page_bytes;
+        let affordable = server_memory_bytes(Path::new("/")) / 4 / u64::from(sessions.max(1)) / page_bytes;
         self.engine_options
             .cache_pages
-            .unwrap_or_else(|| wanted.min(room).clamp(CACHE_PAGES.0, CACHE_PAGES.1))
+            .unwrap_or_else(|| wanted.min(affordable).clamp(CACHE_PAGES.0, CACHE_PAGES.1))
     }
 }
 
@@ -147,7 +147,7 @@ pub(crate) fn start(request: &StartRequest) -> Result<Box<dyn Running>, EngineEr
     let pages = file_bytes.div_ceil(u64::from(header.page_size_bytes));
     let notes = notes(spec.transaction.is_read_only(), (cache_pages, pages));
     let Spec { transaction, texts, .. } = spec;
-    let host = Place {
+    let host = PlacedHome {
         home: home.clone(),
         sessions: request.sessions.clone(),
         service: request.service.clone(),

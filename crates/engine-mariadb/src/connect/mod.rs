@@ -37,7 +37,7 @@ const PORT: u16 = 3306;
 pub(crate) struct Target {
     pub user: String,
     password: Option<String>,
-    pub place: Place,
+    pub place: Endpoint,
     pub database: Option<String>,
     tls: Tls,
     authority: Option<PathBuf>,
@@ -47,7 +47,7 @@ pub(crate) struct Target {
 
 /// How a server is reached.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum Endpoint {
     /// By a socket of this machine.
     Socket(PathBuf),
     /// By TCP.
@@ -111,15 +111,15 @@ fn resolve(url: &str, around: &Surroundings<'_>) -> Result<Target, EngineError> 
     let login = || ["USER", "LOGNAME"].iter().find_map(|name| (around.variable)(name));
     let socket = url.socket.clone().map(PathBuf::from);
     let place = match (socket, url.host.clone()) {
-        (Some(socket), _) => Place::Socket(socket),
+        (Some(socket), _) => Endpoint::Socket(socket),
         (None, Some(host)) if host != "localhost" || url.port.is_some() => {
-            Place::Tcp(host, port(url.port, variable("TCP_PORT"), &file)?)
+            Endpoint::Tcp(host, port(url.port, variable("TCP_PORT"), &file)?)
         }
         (None, host) => nameless(host.is_some(), &variable, &file, around)?,
     };
     let default_tls = match &place {
-        Place::Socket(_) => Tls::Disabled,
-        Place::Tcp(..) => Tls::Preferred,
+        Endpoint::Socket(_) => Tls::Disabled,
+        Endpoint::Tcp(..) => Tls::Preferred,
     };
     Ok(Target {
         user: url.user.or(file.user).or_else(login).unwrap_or_else(|| "root".into()),
@@ -138,15 +138,15 @@ fn nameless(
     variable: &dyn Fn(&str) -> Option<String>,
     file: &MyCnf,
     around: &Surroundings<'_>,
-) -> Result<Place, EngineError> {
+) -> Result<Endpoint, EngineError> {
     let host =
         variable("HOST").or_else(|| file.host.clone()).filter(|host| !localhost && host != "localhost");
     if let Some(host) = host {
-        return Ok(Place::Tcp(host, port(None, variable("TCP_PORT"), file)?));
+        return Ok(Endpoint::Tcp(host, port(None, variable("TCP_PORT"), file)?));
     }
     let named = variable("UNIX_PORT").or_else(|| file.socket.clone()).map(PathBuf::from);
     let usual = || SOCKETS.iter().map(PathBuf::from).find(|socket| (around.exists)(socket));
-    Ok(Place::Socket(named.or_else(usual).unwrap_or_else(|| PathBuf::from(SOCKETS[0]))))
+    Ok(Endpoint::Socket(named.or_else(usual).unwrap_or_else(|| PathBuf::from(SOCKETS[0]))))
 }
 
 fn port(url: Option<u16>, variable: Option<String>, file: &MyCnf) -> Result<u16, EngineError> {
@@ -164,7 +164,7 @@ impl Target {
         Self {
             user: "root".into(),
             password: None,
-            place: Place::Socket(socket),
+            place: Endpoint::Socket(socket),
             database: None,
             tls: Tls::Disabled,
             authority: None,
@@ -193,8 +193,8 @@ impl Target {
             .prefer_socket(false)
             .tcp_connect_timeout(Some(std::time::Duration::from_secs(10)));
         let options = match &self.place {
-            Place::Socket(path) => options.socket(Some(path.to_string_lossy().into_owned())),
-            Place::Tcp(host, port) => options.ip_or_hostname(Some(host.clone())).tcp_port(*port),
+            Endpoint::Socket(path) => options.socket(Some(path.to_string_lossy().into_owned())),
+            Endpoint::Tcp(host, port) => options.ip_or_hostname(Some(host.clone())).tcp_port(*port),
         };
         match self.tls {
             _ if plain => options,
@@ -211,7 +211,7 @@ impl Target {
     }
 }
 
-impl std::fmt::Display for Place {
+impl std::fmt::Display for Endpoint {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Socket(path) => write!(f, "socket {}", path.display()),

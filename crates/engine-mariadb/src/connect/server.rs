@@ -11,7 +11,7 @@ use threadwise_engine::at_end::{AtEnd, at_end};
 use threadwise_engine::workloads::transaction::STATEMENT_LIMIT_SECONDS;
 use threadwise_process::socket;
 
-use super::{Place, Target, require_version};
+use super::{Endpoint, Target, require_version};
 use crate::error::{advice, code};
 use crate::product::Product;
 
@@ -151,27 +151,27 @@ impl Server {
     }
 
     /// How it is reached.
-    pub(crate) fn place(&self) -> &Place {
+    pub(crate) fn place(&self) -> &Endpoint {
         &self.0.target.place
     }
 
     /// Whether the server is reached inside this machine; a forwarded port may still lead elsewhere.
     pub(crate) fn near(&self) -> bool {
         match &self.0.target.place {
-            Place::Socket(_) => true,
-            Place::Tcp(host, _) => host == "localhost" || host == "::1" || host.starts_with("127."),
+            Endpoint::Socket(_) => true,
+            Endpoint::Tcp(host, _) => host == "localhost" || host == "::1" || host.starts_with("127."),
         }
     }
 }
 
 /// A short name for a socket with a long path, through its folder's descriptor.
 fn shorten(product: &Product, target: &mut Target) -> Result<Option<File>, EngineError> {
-    let Place::Socket(path) = &target.place else { return Ok(None) };
+    let Endpoint::Socket(path) = &target.place else { return Ok(None) };
     let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else { return Ok(None) };
     let found = socket::folder(folder, &name.to_string_lossy());
     let action = || format!("open the folder of the socket {}", path.display());
     let (short, held) = found.map_err(|cause| product.failed(action(), cause))?;
-    target.place = Place::Socket(short.join(name));
+    target.place = Endpoint::Socket(short.join(name));
     Ok(held)
 }
 

@@ -16,7 +16,7 @@ fn resolved(url: &str, variables: &[(&str, &str)], file: Option<(&str, bool)>) -
 #[test]
 fn nothing_said_is_the_usual_socket_and_the_own_name() {
     let target = resolved("mariadb://", &[("USER", "ann")], None);
-    assert_eq!(target.place, Place::Socket("/var/lib/mysql/mysql.sock".into()));
+    assert_eq!(target.place, Endpoint::Socket("/var/lib/mysql/mysql.sock".into()));
     assert_eq!((target.user.as_str(), target.has_password()), ("ann", false));
     assert_eq!(resolved("mariadb://localhost/", &[], None).place, target.place);
 }
@@ -27,15 +27,18 @@ fn the_environment_comes_before_the_file_and_the_url_before_both() {
     let variables =
         [("MYSQL_HOST", "my"), ("MARIADB_HOST", "maria"), ("MYSQL_TCP_PORT", "3310"), ("USER", "ann")];
     let target = resolved("mariadb://", &variables, file);
-    assert_eq!(target.place, Place::Tcp("maria".into(), 3310));
+    assert_eq!(target.place, Endpoint::Tcp("maria".into(), 3310));
     assert_eq!((target.user.as_str(), target.has_password()), ("filed", true));
     let target = resolved("mariadb://bob@db:3399/x", &variables, file);
-    assert_eq!(target.place, Place::Tcp("db".into(), 3399));
+    assert_eq!(target.place, Endpoint::Tcp("db".into(), 3399));
     assert_eq!((target.user.as_str(), target.database.as_deref()), ("bob", Some("x")));
-    assert_eq!(resolved("mariadb://", &[], file).place, Place::Tcp("filehost".into(), 1));
+    assert_eq!(resolved("mariadb://", &[], file).place, Endpoint::Tcp("filehost".into(), 1));
     let socket = resolved("mariadb://localhost", &[("MYSQL_UNIX_PORT", "/env"), ("MYSQL_HOST", "h")], file);
-    assert_eq!(socket.place, Place::Socket("/env".into()));
-    assert_eq!(resolved("mariadb://localhost:3307", &[], file).place, Place::Tcp("localhost".into(), 3307));
+    assert_eq!(socket.place, Endpoint::Socket("/env".into()));
+    assert_eq!(
+        resolved("mariadb://localhost:3307", &[], file).place,
+        Endpoint::Tcp("localhost".into(), 3307)
+    );
 }
 
 #[test]
@@ -70,6 +73,6 @@ fn a_port_that_is_no_number_is_refused_and_says_where_it_stands() {
     let why = asked("", "[client]\nhost=h\nport=hush\n").unwrap_err();
     assert!(why.contains("~/.my.cnf, line 3") && !why.contains("hush"), "{why}");
     assert!(asked("hush", "").unwrap_err().contains("MYSQL_TCP_PORT"));
-    assert_eq!(asked("", "[client]\nport=3999#x\n"), Ok(Place::Tcp("host".into(), 3999)));
-    assert_eq!(asked("0", "[client]\nport=3999\n"), Ok(Place::Tcp("host".into(), 3999)));
+    assert_eq!(asked("", "[client]\nport=3999#x\n"), Ok(Endpoint::Tcp("host".into(), 3999)));
+    assert_eq!(asked("0", "[client]\nport=3999\n"), Ok(Endpoint::Tcp("host".into(), 3999)));
 }

@@ -8,7 +8,7 @@ use std::process::{Child, ExitStatus};
 use std::time::Duration;
 use threadwise_engine::EngineError;
 use threadwise_engine::servers::{Ending, Home, Launch};
-use threadwise_process::room::server_memory_bytes;
+use threadwise_process::space::server_memory_bytes;
 use threadwise_process::spawn::{self, DeathSignal, Program};
 use threadwise_process::{Signal, User, stopping, users};
 

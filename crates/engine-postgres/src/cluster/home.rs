@@ -119,7 +119,7 @@ fn ended(line: &str, initdb: &Path) -> String {
 }
 
 fn free_bytes(folder: &Path) -> u64 {
-    threadwise_process::room::free_bytes(folder).unwrap_or(u64::MAX)
+    threadwise_process::space::free_bytes(folder).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]

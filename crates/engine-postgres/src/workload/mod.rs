@@ -7,7 +7,7 @@ mod tpch;
 
 use threadwise_engine::workloads::parallel_scan::ParallelScan;
 use threadwise_engine::{EngineError, LoadRequest, Loaded, servers};
-use threadwise_engine_sql::{Driver, Spec, Work as Steps};
+use threadwise_engine_sql::{Driver, Spec, SqlWorkload};
 use threadwise_study::Workload;
 use threadwise_tpch::options::{Cache, TpchOptions};
 
@@ -19,16 +19,16 @@ pub(crate) use tpch::{PostgresStream, parse as parse_tpch};
 
 /// One of the workloads with its options.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Work {
+pub(crate) enum PostgresWorkload {
     /// Steps, one after another.
-    Steps(Steps),
+    Steps(SqlWorkload),
     /// Scans by parallel workers.
     ParallelScan(ParallelScan),
     /// The queries of TPC-H.
     Tpch(TpchOptions),
 }
 
-impl Work {
+impl PostgresWorkload {
     /// Reads and checks the options.
     ///
     /// # Errors
@@ -38,7 +38,7 @@ impl Work {
             Workload::ParallelScan => Ok(Self::ParallelScan(parallel_scan::parse(load)?)),
             Workload::Tpch => Ok(Self::Tpch(tpch::parse(load)?)),
             Workload::Transaction | Workload::Burn => {
-                Ok(Self::Steps(Steps::transaction(transaction::parse(load)?)))
+                Ok(Self::Steps(SqlWorkload::transaction(transaction::parse(load)?)))
             }
             _ => steps::parse(load).map(Self::Steps),
         }
@@ -51,7 +51,7 @@ impl Work {
 /// The first unknown or impossible option.
 pub(crate) fn check(load: &LoadRequest) -> Result<(), EngineError> {
     threadwise_engine_sql::some_sessions(load)?;
-    Work::parse(load).map(drop)
+    PostgresWorkload::parse(load).map(drop)
 }
 
 /// Refuses transactions that may write to another database than the address names.
@@ -70,10 +70,10 @@ pub(crate) fn expect_database(load: &LoadRequest, database: &str) -> Result<(), 
 /// # Errors
 /// The first unknown or impossible option.
 pub(crate) fn data_bytes(load: &LoadRequest) -> Result<u64, EngineError> {
-    Ok(match Work::parse(load)? {
-        Work::Steps(workload) => steps::data_bytes(&workload, load.sessions),
-        Work::ParallelScan(scan) => parallel_scan::pool_bytes(&scan),
-        Work::Tpch(options) => tpch::data_bytes(&options),
+    Ok(match PostgresWorkload::parse(load)? {
+        PostgresWorkload::Steps(workload) => steps::data_bytes(&workload, load.sessions),
+        PostgresWorkload::ParallelScan(scan) => parallel_scan::pool_bytes(&scan),
+        PostgresWorkload::Tpch(options) => tpch::data_bytes(&options),
     })
 }
 
@@ -82,7 +82,10 @@ pub(crate) fn data_bytes(load: &LoadRequest) -> Result<u64, EngineError> {
 /// # Errors
 /// The first unknown or impossible option.
 pub(crate) fn needs_fresh_copy(load: &LoadRequest) -> Result<bool, EngineError> {
-    Ok(matches!(Work::parse(load)?, Work::Steps(Steps { spec: Spec::Insert(_), .. })))
+    Ok(matches!(
+        PostgresWorkload::parse(load)?,
+        PostgresWorkload::Steps(SqlWorkload { spec: Spec::Insert(_), .. })
+    ))
 }
 
 /// Whether it is a workload that shares one server, which is never copied: no run changes its data, and that of `tpch`
@@ -106,7 +109,9 @@ pub(crate) fn needs_users(workload: &Workload) -> bool {
 /// # Errors
 /// The first unknown or impossible option.
 pub(crate) fn is_cold(load: &LoadRequest) -> Result<bool, EngineError> {
-    Ok(matches!(Work::parse(load)?, Work::Tpch(options) if options.cache == Cache::Cold))
+    Ok(
+        matches!(PostgresWorkload::parse(load)?, PostgresWorkload::Tpch(options) if options.cache == Cache::Cold),
+    )
 }
 
 /// The suffix of object names that keeps treatments apart in one database; of data with a schema of its own, in a server
@@ -115,10 +120,10 @@ pub(crate) fn is_cold(load: &LoadRequest) -> Result<bool, EngineError> {
 /// # Errors
 /// The first unknown or impossible option.
 pub(crate) fn suffix(load: &LoadRequest, ours: bool) -> Result<String, EngineError> {
-    let name = match Work::parse(load)? {
-        Work::ParallelScan(scan) => parallel_scan::schema_name(&scan),
-        Work::Tpch(options) => tpch::schema_name(&options),
-        Work::Steps(workload) => return Ok(servers::suffix(load, workload.changes_data())),
+    let name = match PostgresWorkload::parse(load)? {
+        PostgresWorkload::ParallelScan(scan) => parallel_scan::schema_name(&scan),
+        PostgresWorkload::Tpch(options) => tpch::schema_name(&options),
+        PostgresWorkload::Steps(workload) => return Ok(servers::suffix(load, workload.changes_data())),
     };
     Ok(if ours { name } else { String::new() })
 }
@@ -138,11 +143,11 @@ pub(crate) fn server_settings(
     memory_bytes: u64,
     major: u32,
 ) -> Result<Vec<(&'static str, String)>, EngineError> {
-    Ok(match Work::parse(load)? {
-        Work::ParallelScan(_) | Work::Tpch(_) => {
+    Ok(match PostgresWorkload::parse(load)? {
+        PostgresWorkload::ParallelScan(_) | PostgresWorkload::Tpch(_) => {
             tpch::server_settings(data_bytes(load)?, memory_bytes, major)
         }
-        Work::Steps(_) => Vec::new(),
+        PostgresWorkload::Steps(_) => Vec::new(),
     })
 }
 
@@ -152,9 +157,11 @@ pub(crate) fn server_settings(
 /// An error of the server, or a table that does not have one row a block.
 pub(crate) fn load(server: &Server, request: &LoadRequest) -> Result<Loaded, EngineError> {
     let mut control = Driver::connect(server, "threadwise loader")?;
-    match Work::parse(request)? {
-        Work::Steps(workload) => threadwise_engine_sql::load(server, &mut control, &workload, request, ""),
-        Work::ParallelScan(_) | Work::Tpch(_) => load_shared(server, request, false),
+    match PostgresWorkload::parse(request)? {
+        PostgresWorkload::Steps(workload) => {
+            threadwise_engine_sql::load(server, &mut control, &workload, request, "")
+        }
+        PostgresWorkload::ParallelScan(_) | PostgresWorkload::Tpch(_) => load_shared(server, request, false),
     }
 }
 
@@ -165,12 +172,12 @@ pub(crate) fn load(server: &Server, request: &LoadRequest) -> Result<Loaded, Eng
 pub(crate) fn load_shared(server: &Server, request: &LoadRequest, ours: bool) -> Result<Loaded, EngineError> {
     let mut control = Driver::connect(server, "threadwise loader")?;
     let suffix = suffix(request, ours)?;
-    match Work::parse(request)? {
-        Work::Steps(workload) => {
+    match PostgresWorkload::parse(request)? {
+        PostgresWorkload::Steps(workload) => {
             threadwise_engine_sql::load_shared(server, &mut control, &workload, request, &suffix)
         }
-        Work::ParallelScan(scan) => parallel_scan::load(&mut control, server, &scan, &suffix),
-        Work::Tpch(options) => {
+        PostgresWorkload::ParallelScan(scan) => parallel_scan::load(&mut control, server, &scan, &suffix),
+        PostgresWorkload::Tpch(options) => {
             let schema = schema(server, &suffix);
             threadwise_engine_sql::tpch::load(server, &mut control, &options, request, schema)
         }

@@ -22,8 +22,8 @@ use threadwise_engine::workloads::transaction::{
     AnswerSize, BindValue, ColumnValues, Parameter as Declared, STATEMENT_LIMIT_SECONDS, Statement,
 };
 use threadwise_engine_sql::{
-    self as sql, Blocks, Dialect, Driver, Keys, Names, Objects, Opened, Parameter, Rows, Spec, Template,
-    Usage, Value, Work, fill, insert_template, numbers,
+    self as sql, Blocks, Dialect, Driver, Keys, Names, Objects, Opened, Parameter, Rows, Spec, SqlWorkload,
+    Template, Usage, Value, fill, insert_template, numbers,
 };
 use tiberius::{ColumnData, Row, ToSql, TokenRow};
 
@@ -301,7 +301,7 @@ impl Driver for Database {
         self.server.connect(purpose)
     }
 
-    fn open(&self, workload: &Work, session: u32) -> Result<Opened<Connection>, EngineError> {
+    fn open(&self, workload: &SqlWorkload, session: u32) -> Result<Opened<Connection>, EngineError> {
         if let Spec::Transaction(transaction) = &workload.spec {
             transaction.expect_database(self.server.database())?;
         }
@@ -311,7 +311,7 @@ impl Driver for Database {
     fn observe(
         &self,
         control: &mut Connection,
-        workload: &Work,
+        workload: &SqlWorkload,
     ) -> Result<(SqlserverObserver, Vec<String>), EngineError> {
         Ok(SqlserverObserver::start(control, workload.place == Loop::Client))
     }
@@ -412,7 +412,7 @@ impl Driver for Database {
     fn standing(
         &self,
         control: &mut Connection,
-        _: &Work,
+        _: &SqlWorkload,
         _: &Names<'_>,
         _: u32,
     ) -> Result<Vec<String>, EngineError> {
@@ -432,7 +432,7 @@ impl Driver for Database {
     }
 
     /// Refuses options that the user's database does not support: threadwise does not change its settings.
-    fn check(&self, control: &mut Connection, workload: &Work) -> Result<(), EngineError> {
+    fn check(&self, control: &mut Connection, workload: &SqlWorkload) -> Result<(), EngineError> {
         match &workload.spec {
             Spec::Insert(spec) => check_settings(control, self, spec),
             Spec::LogicalIo(_) | Spec::Transaction(_) => Ok(()),

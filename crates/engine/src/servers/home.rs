@@ -8,7 +8,7 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use threadwise_process::{User, living, segments, template};
+use threadwise_process::{User, folder_processes, segments, template};
 
 use super::names::digest;
 use crate::{EngineError, Loaded};
@@ -197,7 +197,7 @@ impl Home {
     /// They are still running.
     pub fn clear(&self) -> Result<(), EngineError> {
         match self.folder.exists() {
-            true => living::end_in_folder(&self.folder, CLEAR_LIMIT).map(drop),
+            true => folder_processes::end_in_folder(&self.folder, CLEAR_LIMIT).map(drop),
             false => Ok(()),
         }
         .map_err(|cause| self.failed("end programs of an earlier run", cause))

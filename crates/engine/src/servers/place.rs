@@ -63,7 +63,7 @@ impl Rights {
     /// # Errors
     /// Its mask cannot be recorded or set.
     pub fn bind(&self, thread: Thread, cpus: &CpuSet) -> Result<(), String> {
-        match self.bind_living(&[thread], cpus)?.as_slice() {
+        match self.bind_running(&[thread], cpus)?.as_slice() {
             [] => Err(MaskError::Ended { tid: thread.1 }.to_string()),
             _ => Ok(()),
         }
@@ -73,11 +73,11 @@ impl Rights {
     ///
     /// # Errors
     /// As [`Self::bind`].
-    pub fn bind_living(&self, threads: &[Thread], cpus: &CpuSet) -> Result<Vec<Thread>, String> {
+    pub fn bind_running(&self, threads: &[Thread], cpus: &CpuSet) -> Result<Vec<Thread>, String> {
         let mask = |&(pid, tid): &Thread| pin::thread_affinity(pid, tid).ok();
-        let living: Vec<(Thread, CpuSet)> =
+        let running: Vec<(Thread, CpuSet)> =
             threads.iter().filter_map(|thread| Some((*thread, mask(thread)?))).collect();
-        let (there, astray): (Vec<_>, Vec<_>) = living.into_iter().partition(|(_, mask)| mask == cpus);
+        let (there, astray): (Vec<_>, Vec<_>) = running.into_iter().partition(|(_, mask)| mask == cpus);
         let mut bound: Vec<Thread> = there.into_iter().map(|(thread, _)| thread).collect();
         let mut astray: Vec<Thread> = astray.into_iter().map(|(thread, _)| thread).collect();
         match self {
@@ -128,7 +128,7 @@ mod tests {
         let written = || std::fs::read_to_string(&journal).unwrap_or_default();
         assert_eq!(rights.bind(thread, &here), Ok(()));
         assert!(!written().contains(&format!(" {} ", thread.1)), "{}", written());
-        assert_eq!(rights.bind_living(&[thread, (thread.0, u32::MAX >> 2)], &one), Ok(vec![thread]));
+        assert_eq!(rights.bind_running(&[thread, (thread.0, u32::MAX >> 2)], &one), Ok(vec![thread]));
         assert_eq!(pin::thread_affinity(thread.0, thread.1).unwrap(), one);
         let is_new = here != one;
         assert_eq!(written().contains(&format!(" {} ", thread.1)), is_new, "{}", written());

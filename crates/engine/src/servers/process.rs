@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Child;
 use std::time::{Duration, Instant};
 use threadwise_process::spawn::{self, DeathSignal, Program};
-use threadwise_process::{User, living, stopping};
+use threadwise_process::{User, folder_processes, stopping};
 
 use super::home::Home;
 use crate::EngineError;
@@ -187,5 +187,5 @@ fn end_now(child: &mut Child, death_signal: DeathSignal, home: &Home) {
     }
     // Errors cannot be reported from here, and the watchdog ends what is left.
     let _ = stopping::stop(child, death_signal.steps());
-    let _ = living::end_in_folder(home.folder(), END_LIMIT);
+    let _ = folder_processes::end_in_folder(home.folder(), END_LIMIT);
 }

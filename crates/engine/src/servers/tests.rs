@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::Child;
 use std::time::Duration;
 use threadwise_process::spawn::DeathSignal;
-use threadwise_process::{Signal, User, living, stopping};
+use threadwise_process::{Signal, User, folder_processes, stopping};
 use threadwise_study::{OptionValue, Options, Workload};
 
 /// Runs until it is ended in order, with a helper that has a session of its own.
@@ -69,7 +69,7 @@ fn homes(folder: &Path) -> (Home, Home) {
 }
 
 fn living(home: &Home) -> Vec<u32> {
-    living::in_folder(home.folder()).unwrap()
+    folder_processes::in_folder(home.folder()).unwrap()
 }
 
 #[test]

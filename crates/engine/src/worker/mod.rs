@@ -135,7 +135,7 @@ fn serve(
                 held.load(engine, &LoadRequest::from(load), connections.unwrap_or(0))?
             }
             Request::Prepare { protocol, load, sessions, seed, service, journal } => {
-                if held.at_work.is_some() {
+                if held.started.is_some() {
                     return Err(order("prepare", "sessions are open already"));
                 }
                 protocol::check_version(protocol)?;
@@ -144,8 +144,8 @@ fn serve(
                 held.prepare(engine, &start)?
             }
             Request::Go { sequence, warmup_ns, window_ns, queries, piece_ns } => {
-                let at_work = held.at_work.as_ref();
-                at_work.ok_or_else(|| order("go", "no session is open; prepare first"))?.go(
+                let started = held.started.as_ref();
+                started.ok_or_else(|| order("go", "no session is open; prepare first"))?.go(
                     sequence,
                     warmup_ns,
                     (window_ns, piece_ns),
@@ -189,11 +189,11 @@ struct Held {
     /// Whether the engine was asked for a resource to keep.
     asked: bool,
     keeper: Option<Box<dyn Keeper>>,
-    at_work: Option<AtWork>,
+    started: Option<StartedEngine>,
 }
 
 /// A started engine and its sessions.
-struct AtWork {
+struct StartedEngine {
     running: Arc<dyn Running>,
     crew: Crew,
     /// At which requests arrive, and the seed of their moments.
@@ -227,7 +227,7 @@ impl Held {
         let (crew, tids) = Crew::assemble(&running, &start.load, &start.sessions, start.seed)?;
         let standing = running.standing()?;
         let memory = running.memory()?;
-        self.at_work = Some(AtWork { running, crew, arrivals });
+        self.started = Some(StartedEngine { running, crew, arrivals });
         let (notes, note_codes) = Note::apart(standing.notes);
         Ok(Reply::Ready {
             tids,
@@ -241,11 +241,11 @@ impl Held {
     /// Closes the sessions, lets the engine check and reset its data, and ends the kept resource. Where the memory of its
     /// server lay at last.
     fn end(self) -> Result<Counters, WorkerError> {
-        let finished = match self.at_work {
-            Some(at_work) => {
-                let memory = at_work.running.memory();
-                at_work.crew.dismiss();
-                at_work.running.finish().and(memory)
+        let finished = match self.started {
+            Some(started) => {
+                let memory = started.running.memory();
+                started.crew.dismiss();
+                started.running.finish().and(memory)
             }
             None => Ok(Counters::new()),
         };
@@ -277,7 +277,7 @@ fn start_request(
     Ok(StartRequest { load: LoadRequest::from(load), sessions, service, seed, journal })
 }
 
-impl AtWork {
+impl StartedEngine {
     fn go(
         &self,
         sequence: u64,

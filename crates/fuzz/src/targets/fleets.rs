@@ -7,14 +7,14 @@ use crate::target::{Judged, Target, hold, parts, plain, space, write};
 use serde_json::Value;
 use std::path::{Component, Path};
 use tempfile::TempDir;
-use threadwise_fleet::engine::{FleetEngine, GeneratedFile, Place};
+use threadwise_fleet::engine::{FleetEngine, FleetLocation, GeneratedFile};
 use threadwise_fleet::engines;
 use threadwise_fleet::file::FleetFile;
 use threadwise_fleet::folder::read_cell;
 use threadwise_fleet::journal;
 use threadwise_fleet::plan::{Plan, PlannedStudy, sha256};
 use threadwise_fleet::standing::Standing;
-use threadwise_fleet::state::State;
+use threadwise_fleet::state::CellState;
 
 /// A fleet.toml for each engine, then what machines return.
 const CORPUS: &str = include_str!("../../corpus/fleets.txt");
@@ -86,13 +86,13 @@ fn judge_plan(plan: &Plan) -> Result<(), String> {
         .map_err(|error| format!("a plan is not read back: {error}"))?;
     hold(again == *plan, || "a plan is read back as another one".to_owned())?;
     let Some(engine) = engines::find(&plan.engine) else { return Ok(()) };
-    let place = Place::new(Path::new("/srv/a fleet")).map_err(|error| error.to_string())?;
-    if engine.check(plan, &place).is_err() {
+    let location = FleetLocation::new(Path::new("/srv/a fleet")).map_err(|error| error.to_string())?;
+    if engine.check(plan, &location).is_err() {
         return Ok(());
     }
     let made = |error: threadwise_fleet::FleetError| format!("checked but not made: {error}");
-    let mut files = engine.files(plan, &place).map_err(made)?;
-    for batch in engine.batches(plan, &place, &plan.order, 1).map_err(made)? {
+    let mut files = engine.files(plan, &location).map_err(made)?;
+    for batch in engine.batches(plan, &location, &plan.order, 1).map_err(made)? {
         hold(!batch.cells.is_empty(), || format!("an empty batch: {}", batch.label))?;
         plain("a command", &batch.start.shown())?;
         files.extend(batch.files);
@@ -133,7 +133,7 @@ impl Returns {
         let Ok(seen) = engine.read_running(plan, printed) else { return Ok(false) };
         let unplanned = seen.iter().find(|seen| !plan.order.contains(&seen.cell));
         unplanned.map_or(Ok(()), |seen| Err(format!("an unplanned cell: {}", seen.cell)))?;
-        let states = seen.iter().map(|seen| (seen.cell.clone(), State::Seen(seen.clone()))).collect();
+        let states = seen.iter().map(|seen| (seen.cell.clone(), CellState::Listed(seen.clone()))).collect();
         let text = Standing { states, unknown: None }.json(plan);
         let lines = text.replace('\n', "");
         plain("a status", &lines).map(|()| !seen.is_empty())
@@ -145,7 +145,7 @@ impl Returns {
         write(&folder.join("exit"), b"1\n")?;
         let cell = "n1.1".parse()?;
         let Ok((record, _)) = read_cell(folder, &cell, &self.hash) else { return Ok(false) };
-        let states = vec![(cell, State::Ended(Box::new(record), 1))];
+        let states = vec![(cell, CellState::Ended(Box::new(record), 1))];
         let text = Standing { states, unknown: None }.json(&self.plans[0]).replace('\n', "");
         plain("a status", &text).map(|()| true)
     }

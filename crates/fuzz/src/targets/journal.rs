@@ -14,7 +14,7 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tempfile::TempDir;
-use threadwise_process::journal::{Here, Journal, close, left, new_path, put_left_back, restore};
+use threadwise_process::journal::{BootNamespace, Journal, close, left, new_path, put_left_back, restore};
 
 /// This boot and this PID namespace, which differ from machine to machine.
 pub const HERE: &str = "@HERE@";
@@ -80,7 +80,7 @@ struct Journals {
 
 /// The target.
 pub fn make() -> Result<Target, String> {
-    let (space, here) = (space()?, Here::now());
+    let (space, here) = (space()?, BootNamespace::now());
     hold(here.is_known(), || "this boot has no id".to_owned())?;
     state(&space)?;
     let here = format!("{}.{}", here.boot, here.pid_namespace);

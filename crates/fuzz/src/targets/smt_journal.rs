@@ -14,8 +14,8 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 use tempfile::TempDir;
 use threadwise_machine::CpuSet;
-use threadwise_process::journal::Here;
-use threadwise_smt::left::{self, Found, Holder};
+use threadwise_process::journal::BootNamespace;
+use threadwise_smt::left::{self, Holder, SmtJournal};
 use threadwise_smt::{Arm, Held, Kernel, Roots, Setting, Smt, Status};
 
 /// The subjects of journals: four logical CPUs on two cores, a process of two threads, groups, an interrupt, and two
@@ -31,7 +31,7 @@ const OUTSIDE: [&str; 2] = ["passwd", "elsewhere/cpuset.cpus"];
 /// The machine in a folder: a written value is a file's value.
 struct Folder {
     space: TempDir,
-    here: Here,
+    here: BootNamespace,
     roots: Roots,
     state: PathBuf,
     /// Its files.
@@ -43,7 +43,7 @@ struct Folder {
 
 impl Folder {
     fn new() -> Result<Self, String> {
-        let (space, here) = (space()?, Here::now());
+        let (space, here) = (space()?, BootNamespace::now());
         hold(here.is_known(), || "this boot has no id".to_owned())?;
         let changes = changes(MACHINE.as_bytes());
         changes.iter().try_for_each(|change| apply(space.path(), change))?;
@@ -139,7 +139,7 @@ fn line(random: &mut Random) -> String {
 }
 
 /// Every written value was in a journal, and its file may be written.
-fn only_what_was_said(folder: &Folder, found: &Found) -> Result<(), String> {
+fn only_what_was_said(folder: &Folder, found: &SmtJournal) -> Result<(), String> {
     for (setting, value) in folder.written.borrow().iter() {
         let said = found.first.settings.get(setting);
         let is_said = match setting {
@@ -160,7 +160,7 @@ fn is_part(value: &str, whole: &str) -> bool {
 
 impl Folder {
     /// As the next command does.
-    fn judge_put_back(&self, found: &Found, input: &[u8]) -> Result<(), String> {
+    fn judge_put_back(&self, found: &SmtJournal, input: &[u8]) -> Result<(), String> {
         let settled = match left::put_back(self, &found.path) {
             Ok(settled) => settled,
             Err(error) => return Err(format!("the journal of an ended process is refused: {error}")),
@@ -182,7 +182,7 @@ impl Folder {
     }
 
     /// As `smt off` does with the leftovers of `smt on`.
-    fn judge_take_over(&self, found: &Found) -> Result<(), String> {
+    fn judge_take_over(&self, found: &SmtJournal) -> Result<(), String> {
         let is_one_line = |error: threadwise_smt::SmtError| {
             let text = error.to_string();
             hold(!text.is_empty(), || "an empty error".to_owned())
@@ -269,10 +269,10 @@ mod tests {
     #[test]
     fn what_a_journal_does_not_say_is_found() {
         let target = Folder::new().unwrap_or_else(|why| panic!("{why}"));
-        let found = Found {
+        let found = SmtJournal {
             path: PathBuf::new(),
             holder: Holder::Killed,
-            first: threadwise_smt::State {
+            first: threadwise_smt::MachineState {
                 settings: [(Setting::Boost, "0".to_owned())].into(),
                 ..Default::default()
             },

@@ -25,7 +25,7 @@ pub enum Fill {
 
 /// The part of the machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Part {
+pub enum MachinePart {
     /// The whole machine.
     Machine,
     /// One package, the first of the block's draw.
@@ -40,7 +40,7 @@ pub enum Part {
 ///
 /// # Errors
 /// What the machine lacks.
-pub(super) fn logical_cpus(fill: Fill, part: Part, machine: &Machine) -> Result<Vec<u32>, String> {
+pub(super) fn logical_cpus(fill: Fill, part: MachinePart, machine: &Machine) -> Result<Vec<u32>, String> {
     let cores = cores(part, machine)?;
     match fill {
         Fill::All => Ok(spread(&cores)),
@@ -54,7 +54,7 @@ pub(super) fn logical_cpus(fill: Fill, part: Part, machine: &Machine) -> Result<
 ///
 /// # Errors
 /// What the machine lacks.
-pub(super) fn cores(part: Part, machine: &Machine) -> Result<Vec<PartCore>, String> {
+pub(super) fn cores(part: MachinePart, machine: &Machine) -> Result<Vec<PartCore>, String> {
     let all = machine.cores();
     let inside = |cpus: &CpuSet| -> Vec<PartCore> {
         let keep = |one: &PartCore| PartCore {
@@ -64,9 +64,9 @@ pub(super) fn cores(part: Part, machine: &Machine) -> Result<Vec<PartCore>, Stri
         all.iter().map(keep).filter(|one| !one.cpus.is_empty()).collect()
     };
     Ok(match part {
-        Part::Machine => all,
-        Part::Package => on_package(machine.draw.packages.first().copied(), machine),
-        Part::Node => match nodes_that_can(machine.topology) {
+        MachinePart::Machine => all,
+        MachinePart::Package => on_package(machine.draw.packages.first().copied(), machine),
+        MachinePart::Node => match nodes_that_can(machine.topology) {
             nodes if nodes.is_empty() => all,
             nodes => {
                 let first = |cpus: &&CpuSet| {
@@ -75,7 +75,7 @@ pub(super) fn cores(part: Part, machine: &Machine) -> Result<Vec<PartCore>, Stri
                 nodes.into_iter().min_by_key(first).map(inside).unwrap_or_default()
             }
         },
-        Part::Of(within) => {
+        MachinePart::Of(within) => {
             let (level, index) = numbered(within, machine.topology)?;
             if let Some(absent) = absent_group(level, index, machine.topology) {
                 return Err(absent);

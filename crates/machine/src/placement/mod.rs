@@ -16,7 +16,7 @@ mod view;
 
 use crate::CpuSet;
 
-pub use fill::{Fill, Part};
+pub use fill::{Fill, MachinePart};
 pub use locality::{Localities, Locality};
 pub use remark::remark;
 pub use resolve::resolve;
@@ -39,7 +39,7 @@ pub enum Expression {
     /// A name of one core or of two logical CPUs, and where: `same-l3`, `one-core@efficient`.
     Named(Name, Option<Within>),
     /// A whole part of the machine, or half of it: `all`, `package-no-smt`, `half-cores@p0`.
-    Fill(Fill, Part),
+    Fill(Fill, MachinePart),
     /// Every allowed logical CPU but `n` (`all-but:N`).
     AllBut(u32),
     /// The first `n` logical CPUs in an order: `spread:N`, `packed:N`, `packed-cores:N`.

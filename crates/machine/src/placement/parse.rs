@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use super::{
-    Expression, Fill, KIND_WORDS, Level, Name, Order, Part, Placement, PlacementError, Shape, Within,
+    Expression, Fill, KIND_WORDS, Level, MachinePart, Name, Order, Placement, PlacementError, Shape, Within,
 };
 use crate::CpuSet;
 use crate::cpuset::MAX_CPUS;
@@ -21,16 +21,16 @@ const NAMES: [(&str, Expression); 20] = [
     ("cross-node", Expression::Named(Name::CrossNode, None)),
     ("same-package", Expression::Named(Name::SamePackage, None)),
     ("cross-package", Expression::Named(Name::CrossPackage, None)),
-    ("all", Expression::Fill(Fill::All, Part::Machine)),
-    ("no-smt", Expression::Fill(Fill::NoSmt, Part::Machine)),
-    ("half-cores", Expression::Fill(Fill::HalfCores, Part::Machine)),
-    ("package", Expression::Fill(Fill::All, Part::Package)),
-    ("package-no-smt", Expression::Fill(Fill::NoSmt, Part::Package)),
-    ("package-half-cores", Expression::Fill(Fill::HalfCores, Part::Package)),
-    ("package-but-one", Expression::Fill(Fill::ButOneCore, Part::Package)),
-    ("node", Expression::Fill(Fill::All, Part::Node)),
-    ("node-no-smt", Expression::Fill(Fill::NoSmt, Part::Node)),
-    ("node-half-cores", Expression::Fill(Fill::HalfCores, Part::Node)),
+    ("all", Expression::Fill(Fill::All, MachinePart::Machine)),
+    ("no-smt", Expression::Fill(Fill::NoSmt, MachinePart::Machine)),
+    ("half-cores", Expression::Fill(Fill::HalfCores, MachinePart::Machine)),
+    ("package", Expression::Fill(Fill::All, MachinePart::Package)),
+    ("package-no-smt", Expression::Fill(Fill::NoSmt, MachinePart::Package)),
+    ("package-half-cores", Expression::Fill(Fill::HalfCores, MachinePart::Package)),
+    ("package-but-one", Expression::Fill(Fill::ButOneCore, MachinePart::Package)),
+    ("node", Expression::Fill(Fill::All, MachinePart::Node)),
+    ("node-no-smt", Expression::Fill(Fill::NoSmt, MachinePart::Node)),
+    ("node-half-cores", Expression::Fill(Fill::HalfCores, MachinePart::Node)),
 ];
 
 /// The name that leaves as many logical CPUs free as the number after it says.
@@ -120,8 +120,8 @@ fn no_such_name() -> String {
 fn restricted(word: &str, restriction: &str, text: &str) -> Result<Expression, String> {
     let named = NAMES.iter().find(|(name, _)| *name == word).map(|(_, meaning)| meaning);
     match named {
-        Some(Expression::Fill(fill, Part::Machine)) => {
-            Ok(Expression::Fill(*fill, Part::Of(within(restriction, text)?)))
+        Some(Expression::Fill(fill, MachinePart::Machine)) => {
+            Ok(Expression::Fill(*fill, MachinePart::Of(within(restriction, text)?)))
         }
         Some(Expression::Named(name, _)) => Ok(Expression::Named(*name, Some(within(restriction, text)?))),
         Some(_) => Err(format!(
@@ -314,11 +314,11 @@ mod tests {
     #[test]
     fn names_sweeps_lists_and_paths() {
         assert_eq!(meaning("same-core"), Expression::Named(Name::SameCore, None));
-        assert_eq!(meaning("no-smt"), Expression::Fill(Fill::NoSmt, Part::Machine));
-        assert_eq!(meaning("package"), Expression::Fill(Fill::All, Part::Package));
+        assert_eq!(meaning("no-smt"), Expression::Fill(Fill::NoSmt, MachinePart::Machine));
+        assert_eq!(meaning("package"), Expression::Fill(Fill::All, MachinePart::Package));
         assert_eq!(
             meaning("half-cores@p1"),
-            Expression::Fill(Fill::HalfCores, Part::Of(Within::Group(Level::Package, 1)))
+            Expression::Fill(Fill::HalfCores, MachinePart::Of(Within::Group(Level::Package, 1)))
         );
         assert_eq!(meaning("all-but:2"), Expression::AllBut(2));
         assert_eq!(meaning("spread:5"), Expression::First(Order::Spread, 5));

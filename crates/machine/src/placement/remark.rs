@@ -4,7 +4,7 @@ use super::draw::first_packages;
 use super::fill::{node_size, nodes_that_can};
 use super::locality::{Localities, Locality};
 use super::view::plural;
-use super::{Draw, Expression, Name, Part, Pin, Placement, resolve};
+use super::{Draw, Expression, MachinePart, Name, Pin, Placement, resolve};
 use crate::{CpuSet, Topology};
 
 /// A note on a placement on this machine: which package or node is taken if they are not alike, how many logical CPUs
@@ -12,8 +12,8 @@ use crate::{CpuSet, Topology};
 /// if there is nothing to note.
 pub fn remark(placement: &Placement, topology: &Topology) -> Option<String> {
     match placement.expression {
-        Expression::Fill(_, Part::Package) => unlike_packages(topology),
-        Expression::Fill(_, Part::Node) => unlike_nodes(topology),
+        Expression::Fill(_, MachinePart::Package) => unlike_packages(topology),
+        Expression::Fill(_, MachinePart::Node) => unlike_nodes(topology),
         Expression::Named(Name::SamePackage, _) => shared_in_package(placement, topology),
         Expression::AllBut(1) => Some("1 logical CPU stays free; every block draws which".to_owned()),
         Expression::AllBut(free) => Some(format!(

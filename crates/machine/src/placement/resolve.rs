@@ -5,8 +5,8 @@
 use super::draw::package_of;
 use super::view::{Machine, PartCore, absent_group, plural};
 use super::{
-    Draw, Expression, Level, Name, Order, Part, Pin, Placement, PlacementError, Resolved, Shape, Within,
-    fill, locality, paths,
+    Draw, Expression, Level, MachinePart, Name, Order, Pin, Placement, PlacementError, Resolved, Shape,
+    Within, fill, locality, paths,
 };
 use crate::{CpuSet, Topology};
 
@@ -31,18 +31,18 @@ pub fn resolve(
         return Err(lacking("no logical CPU is online and allowed".to_owned()));
     }
     let set: CpuSet = cpus.iter().copied().collect();
-    let seats: Vec<CpuSet> = (0..sessions as usize)
+    let sessions: Vec<CpuSet> = (0..sessions as usize)
         .map(|session| match pin {
             Pin::Each => [cpus[session % cpus.len()]].into_iter().collect(),
             Pin::Set => set.clone(),
         })
         .collect();
-    let left_over = left_over(topology, &seats);
-    Ok(Resolved { cpus, sessions: seats, left_over })
+    let left_over = left_over(topology, &sessions);
+    Ok(Resolved { cpus, sessions, left_over })
 }
 
 /// A core and its logical CPUs that a term may use, in the draw's order.
-struct Seat<'a> {
+struct CandidateCore<'a> {
     core: u32,
     package: u32,
     cpus: Vec<&'a u32>,
@@ -64,7 +64,7 @@ fn logical_cpus(expression: &Expression, machine: &Machine) -> Result<Vec<u32>, 
 }
 
 fn named(name: Name, within: Option<Within>, machine: &Machine) -> Result<Vec<u32>, String> {
-    let part = within.map_or(Part::Machine, Part::Of);
+    let part = within.map_or(MachinePart::Machine, MachinePart::Of);
     let cores = fill::cores(part, machine)?;
     let found = match name {
         Name::OneCpu => cores.first().map(|one| vec![one.cpus[0]]),
@@ -136,8 +136,8 @@ fn on_kind(terms: &[Shape], kind: u32, machine: &Machine) -> Result<Vec<u32>, us
     let mut taken: Vec<u32> = Vec::new();
     let mut found = vec![Vec::new(); terms.len()];
     for index in order {
-        let seats = seats(&terms[index], kind, &taken, machine);
-        let (cpus, cores) = take(&terms[index], &seats, &machine.draw.packages).ok_or(index)?;
+        let candidates = candidates(&terms[index], kind, &taken, machine);
+        let (cpus, cores) = take(&terms[index], &candidates, &machine.draw.packages).ok_or(index)?;
         taken.extend(cores);
         found[index] = cpus;
     }
@@ -145,7 +145,7 @@ fn on_kind(terms: &[Shape], kind: u32, machine: &Machine) -> Result<Vec<u32>, us
 }
 
 /// Cores that a shape may use, in the draw's order.
-fn seats<'a>(shape: &Shape, kind: u32, taken: &[u32], machine: &Machine<'a>) -> Vec<Seat<'a>> {
+fn candidates<'a>(shape: &Shape, kind: u32, taken: &[u32], machine: &Machine<'a>) -> Vec<CandidateCore<'a>> {
     let topology = machine.topology;
     let within = shape.within.and_then(|within| fill::numbered(within, topology).ok());
     let kind = match within {
@@ -168,7 +168,7 @@ fn seats<'a>(shape: &Shape, kind: u32, taken: &[u32], machine: &Machine<'a>) -> 
             && topology.cores[core as usize].kind == kind
             && cpus.len() >= shape.threads as usize
             && !matches!(within, Some((Level::Package, wanted)) if wanted != package);
-        free.then_some(Seat { core, package, cpus })
+        free.then_some(CandidateCore { core, package, cpus })
     };
     machine.draw.cores.iter().filter_map(to_seat).collect()
 }
@@ -179,12 +179,12 @@ fn in_group(group: Option<&CpuSet>, cpu: u32) -> bool {
 
 /// The first packages that have enough cores; logical CPUs come cores first, packages by turns, so that a smaller
 /// shape is a prefix of a larger one and few sessions do not share a core.
-fn take(shape: &Shape, seats: &[Seat], packages: &[u32]) -> Option<(Vec<u32>, Vec<u32>)> {
+fn take(shape: &Shape, candidates: &[CandidateCore], packages: &[u32]) -> Option<(Vec<u32>, Vec<u32>)> {
     let (cores, threads) = (shape.cores as usize, shape.threads as usize);
-    let columns: Vec<Vec<&Seat>> = packages
+    let columns: Vec<Vec<&CandidateCore>> = packages
         .iter()
-        .map(|&package| seats.iter().filter(|seat| seat.package == package).take(cores).collect())
-        .filter(|column: &Vec<&Seat>| column.len() == cores)
+        .map(|&package| candidates.iter().filter(|core| core.package == package).take(cores).collect())
+        .filter(|column: &Vec<&CandidateCore>| column.len() == cores)
         .take(shape.packages as usize)
         .collect();
     if columns.len() < shape.packages as usize {
@@ -196,7 +196,7 @@ fn take(shape: &Shape, seats: &[Seat], packages: &[u32]) -> Option<(Vec<u32>, Ve
             cpus.extend(columns.iter().map(|column| *column[row].cpus[thread]));
         }
     }
-    Some((cpus, columns.concat().iter().map(|seat| seat.core).collect()))
+    Some((cpus, columns.concat().iter().map(|core| core.core).collect()))
 }
 
 /// Why a shape is not possible, as text.
@@ -210,8 +210,8 @@ fn lacks(shape: &Shape, terms: usize, machine: &Machine) -> String {
     let mut most_cores = 0;
     let mut packages_with_enough = 0;
     for kind in 0..kinds {
-        let seats = seats(shape, kind, &[], machine);
-        let on_package = |package: &u32| seats.iter().filter(|seat| seat.package == *package).count();
+        let candidates = candidates(shape, kind, &[], machine);
+        let on_package = |package: &u32| candidates.iter().filter(|core| core.package == *package).count();
         let counts: Vec<usize> = machine.draw.packages.iter().map(on_package).collect();
         most_cores = most_cores.max(counts.iter().copied().max().unwrap_or(0));
         let enough = counts.iter().filter(|&&count| count >= shape.cores as usize).count();
@@ -238,10 +238,10 @@ fn lacks(shape: &Shape, terms: usize, machine: &Machine) -> String {
 }
 
 /// Online siblings of the sessions' cores, without the sessions' logical CPUs.
-fn left_over(topology: &Topology, seats: &[CpuSet]) -> CpuSet {
+fn left_over(topology: &Topology, sessions: &[CpuSet]) -> CpuSet {
     let mut used = CpuSet::new();
-    for seat in seats {
-        seat.iter().for_each(|cpu| used.insert(cpu));
+    for cpus in sessions {
+        cpus.iter().for_each(|cpu| used.insert(cpu));
     }
     let siblings = used.iter().filter_map(|cpu| topology.cpu(cpu)).flat_map(|cpu| cpu.siblings.iter());
     let online = |cpu: &u32| topology.cpu(*cpu).is_none_or(|sibling| sibling.online);

@@ -138,5 +138,5 @@ fn seated(sessions: &Resolved) -> CpuSet {
 /// equally many logical CPUs, so the pairs compare as the sessions do.
 fn seats_on(package: u32, topology: &Topology, sessions: &Resolved) -> usize {
     let cpus = cpus_of(package, topology);
-    sessions.sessions.iter().map(|seat| seat.iter().filter(|&cpu| cpus.contains(cpu)).count()).sum()
+    sessions.sessions.iter().map(|session| session.iter().filter(|&cpu| cpus.contains(cpu)).count()).sum()
 }

@@ -16,9 +16,9 @@ use std::collections::HashMap;
 const SHARED_FILES: [(&str, SetForm); 2] =
     [("shared_cpu_map", SetForm::Mask), ("shared_cpu_list", SetForm::List)];
 
-/// One `indexN`.
+/// A cache: one `indexN` of a logical CPU.
 #[derive(Clone)]
-struct Found {
+struct CacheIndex {
     level: u32,
     kind: String,
     size_bytes: Option<u64>,
@@ -36,7 +36,7 @@ pub(super) fn read(
     // another kind may lack a level, and then the same index means another cache.
     let mut layouts: Vec<Vec<u32>> = Vec::new();
     let mut known: HashMap<(usize, u32, u32), usize> = HashMap::new();
-    let mut found: Vec<Found> = Vec::new();
+    let mut found: Vec<CacheIndex> = Vec::new();
     let mut by_core: Vec<Vec<usize>> = vec![Vec::new(); cores.allowed.len()];
     let mut shared_files = SHARED_FILES.to_vec();
     let mut domains = Vec::new();
@@ -83,7 +83,7 @@ pub(super) fn read(
     Ok((declared(found, allowed), Groups::new(domains, allowed)))
 }
 
-fn declared(found: Vec<Found>, allowed: &CpuSet) -> Vec<Cache> {
+fn declared(found: Vec<CacheIndex>, allowed: &CpuSet) -> Vec<Cache> {
     let mut caches: Vec<Cache> = found
         .into_iter()
         .map(|cache| Cache {
@@ -104,7 +104,7 @@ fn read_one(
     shared_files: &[(&str, SetForm)],
     cpu: u32,
     online: &CpuSet,
-) -> Result<Option<Found>, TopologyError> {
+) -> Result<Option<CacheIndex>, TopologyError> {
     let kind = dir.text("type")?.unwrap_or_default();
     let kind = trimmed(&kind);
     if kind != "Data" && kind != "Unified" {
@@ -120,7 +120,7 @@ fn read_one(
         "" => None,
         text => Some(bytes(text).ok_or_else(damage)?),
     };
-    Ok(Some(Found { level, kind: kind.to_owned(), size_bytes, cpus: sharers }))
+    Ok(Some(CacheIndex { level, kind: kind.to_owned(), size_bytes, cpus: sharers }))
 }
 
 /// `32768K`, `1M` or a plain number of bytes.

@@ -4,7 +4,7 @@
 //! serial number, host name, hardware address or UUID. Control groups keep their nesting and their limits; their
 //! names, which show services, users and containers, are replaced.
 
-use super::groups::{Membership, Place};
+use super::groups::{ControlGroup, Membership};
 use super::identity::{DEVICE_TREES, PARTITION_NAME};
 use super::limits::{CPU_FILES, NODE_FILES};
 use super::tree::{Dir, LARGE_BYTES, Tree};
@@ -266,10 +266,10 @@ impl Recorder {
         // Mount point, kind and group path, and the controllers found there.
         let mut mounts: BTreeMap<(String, String, String), Vec<&str>> = BTreeMap::new();
         for (controller, files) in wanted {
-            let Some(place) = membership.place(tree, controller) else { continue };
-            let point = names.mount_point(&place.mount.point);
-            let path = self.levels(&place, &point, &files, &mut names)?;
-            mounts.entry((point, place.mount.kind, path)).or_default().push(controller);
+            let Some(group) = membership.group(tree, controller) else { continue };
+            let point = names.mount_point(&group.mount.point);
+            let path = self.levels(&group, &point, &files, &mut names)?;
+            mounts.entry((point, group.mount.kind, path)).or_default().push(controller);
         }
         let (mut mount_lines, mut group_lines) = (String::new(), String::new());
         for (number, ((point, kind, path), controllers)) in mounts.iter().enumerate() {
@@ -298,15 +298,15 @@ impl Recorder {
     /// Copies the limit files of each level and gives the group's neutral path.
     fn levels(
         &mut self,
-        place: &Place<'_>,
+        group: &ControlGroup<'_>,
         point: &str,
         files: &[&str],
         names: &mut Neutral,
     ) -> Result<String, TopologyError> {
         let mut path = String::new();
-        for (depth, level) in place.levels.iter().enumerate() {
+        for (depth, level) in group.levels.iter().enumerate() {
             if depth > 0 {
-                path = format!("{path}/{}", names.group(&place.names[depth - 1]));
+                path = format!("{path}/{}", names.group(&group.names[depth - 1]));
             }
             self.copy(Some(level.clone()), format!("{point}{path}").trim_start_matches('/'), files)?;
         }

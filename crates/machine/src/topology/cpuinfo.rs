@@ -33,9 +33,9 @@ pub(super) fn first_record(tree: &Tree) -> Result<Record, TopologyError> {
     Ok(record)
 }
 
-/// Position of a logical CPU, by its record.
+/// Numbers of a logical CPU's core and package, by its record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct CoreIds {
     pub(super) package: i64,
     /// The core's number within the package, or within a die of it.
     pub(super) core: i64,
@@ -43,7 +43,7 @@ pub(super) struct Place {
     pub(super) threads_per_core: Option<usize>,
 }
 
-impl Place {
+impl CoreIds {
     /// The number of its core, if others may have the same one because they share it.
     pub(super) fn shared_core(&self) -> Option<i64> {
         Some(self.core).filter(|_| self.threads_per_core != Some(1))
@@ -51,7 +51,7 @@ impl Place {
 }
 
 /// Of all logical CPUs whose records have `physical id` and `core id`, except numbers that no kernel has.
-pub(super) fn core_ids(tree: &Tree) -> Result<BTreeMap<u32, Place>, TopologyError> {
+pub(super) fn core_ids(tree: &Tree) -> Result<BTreeMap<u32, CoreIds>, TopologyError> {
     let text = match tree.dir("proc") {
         Some(proc) => proc.text_within("cpuinfo", LARGE_BYTES)?.unwrap_or_default(),
         None => String::new(),
@@ -66,7 +66,7 @@ pub(super) fn core_ids(tree: &Tree) -> Result<BTreeMap<u32, Place>, TopologyErro
             let threads = counts.and_then(|(siblings, cores)| usize::try_from(siblings / cores).ok());
             found.insert(
                 cpu,
-                Place { package, core, threads_per_core: threads.filter(|threads| *threads > 0) },
+                CoreIds { package, core, threads_per_core: threads.filter(|threads| *threads > 0) },
             );
         }
         numbers.clear();

@@ -281,7 +281,7 @@ impl<'t> Cpus<'t> {
     /// No `topology` folder anywhere: each CPU is a core, unless /proc/cpuinfo gives more.
     fn structure_without_sysfs(
         &self,
-        found: &BTreeMap<u32, cpuinfo::Place>,
+        found: &BTreeMap<u32, cpuinfo::CoreIds>,
         allowed: &CpuSet,
         picked: &CpuSet,
     ) -> Structure {

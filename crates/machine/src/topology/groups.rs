@@ -23,7 +23,7 @@ pub(super) struct Mount {
     root: Option<String>,
 }
 
-/// A process's place in control groups, as files show it.
+/// The control groups of a process, as files show them.
 pub(super) struct Membership {
     mounts: Vec<Mount>,
     /// Controllers and path of each line of /proc/self/cgroup.
@@ -33,7 +33,7 @@ pub(super) struct Membership {
 }
 
 /// The process's group for a controller.
-pub(super) struct Place<'t> {
+pub(super) struct ControlGroup<'t> {
     pub(super) mount: Mount,
     /// The folders from the mount point down to the group.
     pub(super) levels: Vec<Dir<'t>>,
@@ -66,9 +66,9 @@ impl Membership {
         })
     }
 
-    /// The process's place for `cpuset`, `cpu` or `memory`. A controller with its own hierarchy (version 1) is not in
+    /// The process's group for `cpuset`, `cpu` or `memory`. A controller with its own hierarchy (version 1) is not in
     /// the unified one. `None` if no known mount shows the group.
-    pub(super) fn place<'t>(&self, tree: &'t Tree, controller: &str) -> Option<Place<'t>> {
+    pub(super) fn group<'t>(&self, tree: &'t Tree, controller: &str) -> Option<ControlGroup<'t>> {
         let is_wanted = |mount: &&Mount| match mount.kind.as_str() {
             "cgroup" | "fuse.lxcfs" => mount.options.iter().any(|option| option == controller),
             "cpuset" => controller == "cpuset",
@@ -93,14 +93,14 @@ impl Membership {
                     (levels, names)
                 }
             };
-            Some(Place { mount: mount.clone(), levels, names })
+            Some(ControlGroup { mount: mount.clone(), levels, names })
         })
     }
 
     /// Whether the process is in a group for a controller, and no known mount shows it.
     pub(super) fn is_hidden(&self, tree: &Tree, controller: &str) -> bool {
         let is_its = |names: &[String]| names.is_empty() || names.iter().any(|name| name == controller);
-        self.groups.iter().any(|(names, _)| is_its(names)) && self.place(tree, controller).is_none()
+        self.groups.iter().any(|(names, _)| is_its(names)) && self.group(tree, controller).is_none()
     }
 
     fn path(&self, mount: &Mount, controller: &str) -> Option<&str> {

@@ -4,7 +4,7 @@
 //! `cpuset.cpus.effective`), `Documentation/scheduler/sched-bwc.rst` (`cpu.cfs_quota_us`),
 //! `Documentation/admin-guide/cgroup-v1/cpusets.rst` and `memory.rst`.
 
-use super::groups::{Membership, Place};
+use super::groups::{ControlGroup, Membership};
 use super::sets::SetForm;
 use super::tree::{Dir, Tree, trimmed};
 use super::{Limits, TopologyError};
@@ -41,10 +41,10 @@ pub(super) fn read(tree: &Tree, affinity: Option<&CpuSet>) -> Result<Bounds, Top
     let membership = Membership::read(tree)?;
     let mut limits = Limits { affinity: affinity.cloned(), ..Limits::default() };
     let (mut mems, mut effective) = (None, None);
-    if let Some(place) = membership.place(tree, "cpuset") {
-        limits.cpuset = nearest(&place, &CPU_FILES)?;
-        effective = nearest(&place, &EFFECTIVE_FILES)?;
-        mems = nearest(&place, &NODE_FILES)?;
+    if let Some(group) = membership.group(tree, "cpuset") {
+        limits.cpuset = nearest(&group, &CPU_FILES)?;
+        effective = nearest(&group, &EFFECTIVE_FILES)?;
+        mems = nearest(&group, &NODE_FILES)?;
     }
     if let Some((quota, file)) = tightest(tree, &membership)? {
         limits.quota_cpus = Some(quota.cpus);
@@ -53,7 +53,7 @@ pub(super) fn read(tree: &Tree, affinity: Option<&CpuSet>) -> Result<Bounds, Top
     } else if membership.is_hidden(tree, "cpu") {
         limits.quota_source = Some(PathBuf::from(OWN_GROUPS));
     }
-    for level in membership.place(tree, "memory").iter().flat_map(|place| &place.levels) {
+    for level in membership.group(tree, "memory").iter().flat_map(|group| &group.levels) {
         if let Some(bytes) = memory(level)? {
             limits.memory_bytes = Some(limits.memory_bytes.map_or(bytes, |least| least.min(bytes)));
         }
@@ -63,8 +63,8 @@ pub(super) fn read(tree: &Tree, affinity: Option<&CpuSet>) -> Result<Bounds, Top
 
 /// The set of the group itself or, if it has none or an empty one, of the nearest parent:
 /// a group inherits what it does not set.
-fn nearest(place: &Place<'_>, files: &[(&str, SetForm)]) -> Result<Option<CpuSet>, TopologyError> {
-    for level in place.levels.iter().rev() {
+fn nearest(group: &ControlGroup<'_>, files: &[(&str, SetForm)]) -> Result<Option<CpuSet>, TopologyError> {
+    for level in group.levels.iter().rev() {
         if let Some(set) = level.set(files)? {
             return Ok(Some(set));
         }
@@ -78,7 +78,7 @@ pub(super) fn tightest(
     membership: &Membership,
 ) -> Result<Option<(Quota, PathBuf)>, TopologyError> {
     let mut tightest: Option<(Quota, PathBuf)> = None;
-    for level in membership.place(tree, "cpu").iter().flat_map(|place| &place.levels) {
+    for level in membership.group(tree, "cpu").iter().flat_map(|group| &group.levels) {
         if let Some(found) = quota(level)?
             && tightest.as_ref().is_none_or(|(quota, _)| found.0.cpus < quota.cpus)
         {

@@ -43,10 +43,10 @@ impl Series {
         }
         self.calls.sort_by(|a, b| a[0].total_cmp(&b[0]));
         let minima: Vec<f64> = self.calls.iter().map(|call| call[0]).collect();
-        let parts = parts(&minima);
+        let by_state = by_state(&minima);
         let middle = (minima.len() - 1) / 2;
         let (mut first, mut usual) = (0, 0..minima.len());
-        for part in &parts {
+        for part in &by_state {
             if (first..first + part.len()).contains(&middle) {
                 usual = first..first + part.len();
             }
@@ -54,7 +54,7 @@ impl Series {
         }
         let mut samples: Vec<f64> = self.calls[usual].concat();
         samples.sort_by(f64::total_cmp);
-        let state = |part: &&[f64]| State { ns: quantile(part, 0.5), calls: part.len() };
+        let state = |part: &&[f64]| PairState { ns: quantile(part, 0.5), calls: part.len() };
         Some(Finished {
             figures: LatencyFigures {
                 min_ns: samples[0],
@@ -63,14 +63,14 @@ impl Series {
                 samples: samples.len() as u32,
             },
             typical_ns: quantile(&minima, 0.5),
-            states: parts.iter().map(state).collect(),
+            states: by_state.iter().map(state).collect(),
         })
     }
 }
 
 /// Ascending minima of calls by state: split where two are [`MOVED_RATIO`] apart, without a split that would leave
 /// too few slower ones.
-fn parts(minima: &[f64]) -> Vec<&[f64]> {
+fn by_state(minima: &[f64]) -> Vec<&[f64]> {
     if minima.len() < LEAST_CALLS {
         return vec![minima];
     }
@@ -80,18 +80,18 @@ fn parts(minima: &[f64]) -> Vec<&[f64]> {
         minima[*at] >= MOVED_RATIO * minima[at - 1] && (*at <= middle || slower >= SLOWER_SHARE)
     };
     let cuts = (1..minima.len()).filter(is_cut);
-    let mut parts = Vec::new();
+    let mut by_state = Vec::new();
     let mut first = 0;
     for cut in cuts.chain([minima.len()]) {
-        parts.push(&minima[first..cut]);
+        by_state.push(&minima[first..cut]);
         first = cut;
     }
-    parts
+    by_state
 }
 
 /// A state in which some calls saw a pair.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct State {
+pub(super) struct PairState {
     /// Median of those calls' minima.
     pub(super) ns: f64,
     /// Number of calls.
@@ -104,7 +104,7 @@ struct Finished {
     figures: LatencyFigures,
     typical_ns: f64,
     /// Fastest first; one if all calls agree.
-    states: Vec<State>,
+    states: Vec<PairState>,
 }
 
 /// Both methods' samples of one pair.
@@ -140,7 +140,7 @@ pub(super) struct Measured {
     /// The value that classifies it.
     pub(super) typical_ns: f64,
     /// The states in which the calls of one method saw it, fastest first; empty if the calls agree.
-    pub(super) states: Vec<State>,
+    pub(super) states: Vec<PairState>,
 }
 
 impl Measured {
@@ -196,7 +196,7 @@ mod tests {
         let done = gathered.finish().unwrap();
         assert!(done.moved());
         assert_eq!((done.typical_ns, done.min_ns(), done.cas.samples), (50.0, 50.0, 30));
-        assert_eq!(done.states, [State { ns: 8.0, calls: 3 }, State { ns: 50.0, calls: 6 }]);
+        assert_eq!(done.states, [PairState { ns: 8.0, calls: 3 }, PairState { ns: 50.0, calls: 6 }]);
     }
 
     #[test]
@@ -207,7 +207,7 @@ mod tests {
             gathered.two_lines.add(&[62.0; 3]);
         }
         let done = gathered.finish().unwrap();
-        assert_eq!((done.cas.min_ns, done.states[0]), (61.0, State { ns: 8.0, calls: 1 }));
+        assert_eq!((done.cas.min_ns, done.states[0]), (61.0, PairState { ns: 8.0, calls: 1 }));
         assert_eq!(done.states.len(), 2);
     }
 

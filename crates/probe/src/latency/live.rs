@@ -32,16 +32,17 @@ const STACK_BYTES: usize = 128 << 10;
 /// Threads that pass lines, one for each logical CPU used so far; they sleep between calls.
 #[derive(Debug)]
 pub struct LiveLines {
-    seats: BTreeMap<u32, Seat>,
+    threads: BTreeMap<u32, LineThread>,
     stop: Arc<AtomicBool>,
     round_trips: u64,
     calls: u64,
 }
 
+/// The thread of a logical CPU, and where its jobs are sent.
 #[derive(Debug)]
-struct Seat {
+struct LineThread {
     jobs: Option<Sender<Job>>,
-    thread: Option<JoinHandle<()>>,
+    handle: Option<JoinHandle<()>>,
 }
 
 impl LiveLines {
@@ -52,15 +53,15 @@ impl LiveLines {
     /// The clock's step is too long.
     pub fn new(stop: Arc<AtomicBool>) -> Result<Self, ProbeError> {
         let round_trips = round_trips(clock_step_ns())?;
-        Ok(Self { seats: BTreeMap::new(), stop, round_trips, calls: 0 })
+        Ok(Self { threads: BTreeMap::new(), stop, round_trips, calls: 0 })
     }
 
     fn send(&mut self, cpu: u32, job: Job) -> Result<(), ProbeError> {
-        let seat = match self.seats.entry(cpu) {
-            Entry::Occupied(seat) => seat.into_mut(),
-            Entry::Vacant(place) => place.insert(Seat::start(cpu)?),
+        let thread = match self.threads.entry(cpu) {
+            Entry::Occupied(thread) => thread.into_mut(),
+            Entry::Vacant(place) => place.insert(LineThread::start(cpu)?),
         };
-        let sent = seat.jobs.as_ref().is_some_and(|jobs| jobs.send(job).is_ok());
+        let sent = thread.jobs.as_ref().is_some_and(|jobs| jobs.send(job).is_ok());
         if sent { Ok(()) } else { Err(ended(cpu)) }
     }
 }
@@ -110,8 +111,8 @@ impl LineBench for LiveLines {
 impl Drop for LiveLines {
     fn drop(&mut self) {
         // All channels first, so that the threads end at the same time.
-        self.seats.values_mut().for_each(|seat| seat.jobs = None);
-        for thread in self.seats.values_mut().filter_map(|seat| seat.thread.take()) {
+        self.threads.values_mut().for_each(|thread| thread.jobs = None);
+        for thread in self.threads.values_mut().filter_map(|thread| thread.handle.take()) {
             // A thread that panicked has reported it already.
             let _ = thread.join();
         }
@@ -142,7 +143,7 @@ fn ended(cpu: u32) -> ProbeError {
     ProbeError::Start(format!("the thread for logical CPU {cpu} ended unexpectedly"))
 }
 
-impl Seat {
+impl LineThread {
     fn start(cpu: u32) -> Result<Self, ProbeError> {
         let (jobs, inbox) = channel::<Job>();
         let serve = move || {
@@ -156,8 +157,8 @@ impl Seat {
             }
         };
         let builder = Builder::new().name(format!("line-{cpu}")).stack_size(STACK_BYTES);
-        let thread = builder.spawn(serve).map_err(|error| ProbeError::Start(error.to_string()))?;
-        Ok(Self { jobs: Some(jobs), thread: Some(thread) })
+        let handle = builder.spawn(serve).map_err(|error| ProbeError::Start(error.to_string()))?;
+        Ok(Self { jobs: Some(jobs), handle: Some(handle) })
     }
 }
 

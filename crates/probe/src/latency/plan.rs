@@ -52,7 +52,7 @@ pub struct Plan {
 pub fn plan(request: &Request<'_>) -> Plan {
     let declared = Declared::new(request);
     let all = declared.len() * declared.len().saturating_sub(1) / 2;
-    let wanted = work(&declared, request);
+    let wanted = selection(&declared, request);
     let rounds = wanted.batches(&declared, request.seed, 0);
     let pairs = rounds.iter().map(Vec::len).sum();
     let effort = Effort::of(&rounds, request.form);
@@ -66,26 +66,26 @@ pub fn plan(request: &Request<'_>) -> Plan {
 }
 
 /// Pairs of the first part of a request.
-pub(super) fn work(declared: &Declared, request: &Request<'_>) -> Work {
+pub(super) fn selection(declared: &Declared, request: &Request<'_>) -> PairSelection {
     if request.form == ProbeForm::Full || declared.len() <= ALL_PAIRS_UP_TO {
-        return Work::All;
+        return PairSelection::All;
     }
     let mut pairs = infer::spanning(declared);
     let known = pairs.iter().copied().collect();
     pairs.extend(infer::sample(declared.len(), &known, request.seed, 0));
-    Work::Some(pairs)
+    PairSelection::Some(pairs)
 }
 
 /// Pairs to be measured.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Work {
+pub(super) enum PairSelection {
     /// Every pair.
     All,
     /// These.
     Some(Vec<Pair>),
 }
 
-impl Work {
+impl PairSelection {
     /// Disjoint batches, in an order and with a grouping that differ from pass to pass, so that pairs
     /// that disturb each other (undeclared siblings) do not always run together.
     pub(super) fn batches(&self, declared: &Declared, seed: u64, pass: u32) -> Vec<Vec<Pair>> {
@@ -279,9 +279,9 @@ mod tests {
     #[test]
     fn passes_put_pairs_into_other_company() {
         let (_, declared) = planned(16, 1, 16, 16, ProbeForm::Full);
-        let one = Work::All.batches(&declared, 7, 0);
-        assert_ne!(one, Work::All.batches(&declared, 7, 1));
-        assert_eq!(one, Work::All.batches(&declared, 7, 0));
+        let one = PairSelection::All.batches(&declared, 7, 0);
+        assert_ne!(one, PairSelection::All.batches(&declared, 7, 1));
+        assert_eq!(one, PairSelection::All.batches(&declared, 7, 0));
     }
 
     proptest! {

@@ -2,9 +2,9 @@
 //! and the report.
 
 use super::declared::Declared;
-use super::figures::{Gathered, Measured, State};
+use super::figures::{Gathered, Measured, PairState};
 use super::levels::{Edge, Hierarchy, by_level, cpu_groups, majority_name};
-use super::plan::{self, Effort, SAMPLES, Work};
+use super::plan::{self, Effort, PairSelection, SAMPLES};
 use super::types::Pair;
 use super::{Latencies, LineBench, Method, Request, infer, methods_agree};
 use crate::bench::ProbeError;
@@ -67,19 +67,19 @@ impl<'a> Survey<'a> {
 
     /// Measures the plan, checks the inferred pairs, and measures more if they are in doubt.
     pub(super) fn take(&mut self) -> Result<(), ProbeError> {
-        match plan::work(self.declared, self.request) {
-            Work::All => self.gather(&Work::All),
-            Work::Some(pairs) => {
+        match plan::selection(self.declared, self.request) {
+            PairSelection::All => self.gather(&PairSelection::All),
+            PairSelection::Some(pairs) => {
                 let spanning: BTreeSet<Pair> = infer::spanning(self.declared).into_iter().collect();
                 let drawn = pairs.iter().copied().filter(|pair| !spanning.contains(pair)).collect();
-                self.gather(&Work::Some(pairs))?;
+                self.gather(&PairSelection::Some(pairs))?;
                 self.check(drawn)
             }
         }
     }
 
     /// Measures pairs and records their figures. Keeps them if the user stops it.
-    fn gather(&mut self, wanted: &Work) -> Result<(), ProbeError> {
+    fn gather(&mut self, wanted: &PairSelection) -> Result<(), ProbeError> {
         let mut gathered: BTreeMap<Pair, Gathered> = BTreeMap::new();
         let result = self.run_batches(wanted, &mut gathered);
         gathered.into_iter().for_each(|(pair, samples)| self.note(pair, samples));
@@ -88,7 +88,7 @@ impl<'a> Survey<'a> {
 
     fn run_batches(
         &mut self,
-        wanted: &Work,
+        wanted: &PairSelection,
         gathered: &mut BTreeMap<Pair, Gathered>,
     ) -> Result<(), ProbeError> {
         let seed = self.request.seed;
@@ -177,7 +177,7 @@ impl<'a> Survey<'a> {
     fn check(&mut self, mut drawn: BTreeSet<Pair>) -> Result<(), ProbeError> {
         for attempt in 0..=ATTEMPTS {
             // A seeming contradiction is measured again first.
-            self.gather(&Work::Some(self.doubtful(&drawn, attempt == 0)))?;
+            self.gather(&PairSelection::Some(self.doubtful(&drawn, attempt == 0)))?;
             let doubtful = self.doubtful(&drawn, attempt == 0);
             if doubtful.is_empty() {
                 return Ok(());
@@ -192,7 +192,7 @@ impl<'a> Survey<'a> {
             if !self.affordable(&more, doubtful.len(), drawn.len()) {
                 return Ok(());
             }
-            self.gather(&Work::Some(more))?;
+            self.gather(&PairSelection::Some(more))?;
             if all {
                 return Ok(());
             }
@@ -200,11 +200,11 @@ impl<'a> Survey<'a> {
             if !self.affordable(&more, doubtful.len(), drawn.len()) {
                 return Ok(());
             }
-            self.gather(&Work::Some(more))?;
+            self.gather(&PairSelection::Some(more))?;
             let known: BTreeSet<Pair> = self.found.keys().copied().collect();
             let next = infer::sample(self.declared.len(), &known, self.request.seed, attempt + 1);
             drawn = next.iter().copied().collect();
-            self.gather(&Work::Some(next))?;
+            self.gather(&PairSelection::Some(next))?;
         }
         Ok(())
     }
@@ -222,7 +222,7 @@ impl<'a> Survey<'a> {
 
     /// Whether the form has time for more pairs; a gap reports it if not.
     fn affordable(&mut self, more: &[Pair], contradictions: usize, drawn: usize) -> bool {
-        let batches = Work::Some(more.to_vec()).batches(self.declared, self.request.seed, 0);
+        let batches = PairSelection::Some(more.to_vec()).batches(self.declared, self.request.seed, 0);
         let effort = Effort::of(&batches, self.request.form);
         if self.request.form != ProbeForm::Short || effort.estimated_s <= SHORT_EXTRA_S {
             return true;
@@ -299,7 +299,7 @@ impl<'a> Survey<'a> {
 }
 
 /// `8.0 ns in 2 of 40 calls, 61.0 ns in 38`.
-fn mixture(states: &[State]) -> String {
+fn mixture(states: &[PairState]) -> String {
     let all: usize = states.iter().map(|state| state.calls).sum();
     let total = |at: usize| if at == 0 { format!(" of {all} calls") } else { String::new() };
     let shown = states

@@ -39,8 +39,8 @@ fn a_thread_that_lost_its_cpu_is_an_error() {
 fn threads_that_share_a_cpu_say_so() {
     let first = first();
     let clock = Clock::checked().unwrap();
-    let (seats, inboxes): (Vec<_>, Vec<_>) = (0..2).map(|_| channel::<Order>()).unzip();
-    let window = Arc::new(Window::new(Kernel::Chain, 50_000_000, seats, clock, Arc::default()));
+    let (senders, inboxes): (Vec<_>, Vec<_>) = (0..2).map(|_| channel::<Order>()).unzip();
+    let window = Arc::new(Window::new(Kernel::Chain, 50_000_000, senders, clock, Arc::default()));
     let serve = |inbox: Receiver<Order>| {
         std::thread::spawn(move || settle(first, clock).unwrap().serve(&inbox.recv().unwrap()))
     };

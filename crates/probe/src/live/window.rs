@@ -55,7 +55,7 @@ pub struct Window {
     kernel: Kernel,
     chunk_ns: u64,
     clock: Clock,
-    seats: Vec<Sender<Order>>,
+    senders: Vec<Sender<Order>>,
     results: Vec<Mutex<Option<Result<Timing, ProbeError>>>>,
     arrived: AtomicUsize,
     left: AtomicUsize,
@@ -66,11 +66,11 @@ pub struct Window {
 }
 
 impl Window {
-    /// A window for the threads of `seats`, for which the calling thread waits.
+    /// A window for the threads of `senders`, for which the calling thread waits.
     pub fn new(
         kernel: Kernel,
         window_ns: u64,
-        seats: Vec<Sender<Order>>,
+        senders: Vec<Sender<Order>>,
         clock: Clock,
         stop: Arc<AtomicBool>,
     ) -> Self {
@@ -79,10 +79,10 @@ impl Window {
             kernel,
             chunk_ns: clock.chunk_ns(window_ns),
             clock,
-            results: seats.iter().map(|_| Mutex::new(None)).collect(),
+            results: senders.iter().map(|_| Mutex::new(None)).collect(),
             arrived: AtomicUsize::new(0),
-            left: AtomicUsize::new(seats.len()),
-            seats,
+            left: AtomicUsize::new(senders.len()),
+            senders,
             start_ns: AtomicU64::new(UNSET),
             stop,
             given_up: AtomicBool::new(false),
@@ -92,9 +92,9 @@ impl Window {
 
     /// Wakes the thread at `position`, which wakes the others.
     pub fn wake(self: &Arc<Self>, position: usize) {
-        if let Some(seat) = self.seats.get(position) {
+        if let Some(sender) = self.senders.get(position) {
             // Fails only if the thread has ended; then its result is missing, and the caller reports it.
-            let _ = seat.send(Order { window: Arc::clone(self), position });
+            let _ = sender.send(Order { window: Arc::clone(self), position });
         }
     }
 
@@ -119,7 +119,7 @@ impl Window {
 
     /// Reports ready and continues until the common start is set; `None` when leaving.
     fn meet(&self, scratch: &mut Scratch) -> Option<u64> {
-        if self.arrived.fetch_add(1, Ordering::Relaxed) + 1 == self.seats.len() {
+        if self.arrived.fetch_add(1, Ordering::Relaxed) + 1 == self.senders.len() {
             self.start_ns.store(self.clock.now_ns() + LEAD_NS, Ordering::Relaxed);
         }
         while !self.leaving() {

@@ -1,6 +1,6 @@
 //! Lookers on the live machine: one sleeping thread a logical CPU, woken for each look.
 
-use super::meet::{Meeting, Place, Seen, Side};
+use super::meet::{LookRole, LookTimes, Meeting, Side};
 use crate::bench::ProbeError;
 use crate::kernels::{Scratch, WIDE_ADDS_PER_STEP};
 use crate::live::clock::Clock;
@@ -37,14 +37,14 @@ struct Hand {
 
 /// A thread's input for a look.
 struct Order {
-    place: Place,
+    role: LookRole,
     at: usize,
     look: Arc<Shared>,
 }
 
 struct Shared {
     meeting: Meeting,
-    seen: Vec<Mutex<Seen>>,
+    seen: Vec<Mutex<LookTimes>>,
     caller: Thread,
 }
 
@@ -102,12 +102,12 @@ impl Lookers {
             seen: cpus.iter().map(|_| Mutex::default()).collect(),
             caller: std::thread::current(),
         });
-        for (at, cpu) in here_last(cpus, current_cpu()) {
+        for (at, cpu) in caller_last(cpus, current_cpu()) {
             let of_pair =
                 |(pair, &(a, b)): (usize, &(u32, u32))| (cpu == a || cpu == b).then_some((pair, cpu == a));
             let pair = pairs.iter().enumerate().find_map(of_pair);
-            let place = Place { pair, tested: side(cpu, test) };
-            let order = Order { place, at, look: Arc::clone(&look) };
+            let role = LookRole { pair, tested: side(cpu, test) };
+            let order = Order { role, at, look: Arc::clone(&look) };
             let sent = self.hands.get(&cpu).is_some_and(|hand| hand.orders.send(order).is_ok());
             if !sent {
                 return Err(ProbeError::Cpus(format!("no thread looks at logical CPU {cpu}")));
@@ -117,7 +117,7 @@ impl Lookers {
             std::thread::park_timeout(LOOK_LIMIT.saturating_sub(began.elapsed()));
         }
         look.meeting.give_up();
-        let seen: Vec<Seen> =
+        let seen: Vec<LookTimes> =
             look.seen.iter().map(|seen| *seen.lock().unwrap_or_else(PoisonError::into_inner)).collect();
         let seen_by = |cpu: u32| cpus.iter().position(|&other| other == cpu).map(|at| seen[at]);
         let line_of = |cpu: u32| seen_by(cpu)?.line_ns;
@@ -150,19 +150,19 @@ fn nanoseconds(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
-fn cpu_look(cpu: u32, seen: &Seen) -> CpuLook {
+fn cpu_look(cpu: u32, seen: &LookTimes) -> CpuLook {
     let adds_per_step = adds(seen.chain_ns, seen.wide_ns);
     CpuLook { cpu, chain_ns: seen.chain_ns.map(thousandths), adds_per_step }
 }
 
-/// The logical CPUs with their places, the caller's own last: its thread runs at once, before the caller,
+/// The logical CPUs with their positions, the caller's own last: its thread runs at once, before the caller,
 /// and would wait for those that the caller has not woken yet.
-fn here_last(cpus: &[u32], here: Option<u32>) -> impl Iterator<Item = (usize, u32)> + '_ {
-    let places = move |is_here: bool| {
+fn caller_last(cpus: &[u32], caller_cpu: Option<u32>) -> impl Iterator<Item = (usize, u32)> + '_ {
+    let positions = move |is_caller: bool| {
         let all = cpus.iter().copied().enumerate();
-        all.filter(move |(_, cpu)| (Some(*cpu) == here) == is_here)
+        all.filter(move |(_, cpu)| (Some(*cpu) == caller_cpu) == is_caller)
     };
-    places(false).chain(places(true))
+    positions(false).chain(positions(true))
 }
 
 fn side(cpu: u32, test: Option<(u32, u32)>) -> Option<Side> {
@@ -173,8 +173,8 @@ fn side(cpu: u32, test: Option<(u32, u32)>) -> Option<Side> {
     }
 }
 
-fn alone((a, seen_a): (u32, &Seen), (b, seen_b): (u32, &Seen)) -> Option<Alone> {
-    let adds_of = |seen: &Seen| adds(seen.chain_ns, seen.alone_ns);
+fn alone((a, seen_a): (u32, &LookTimes), (b, seen_b): (u32, &LookTimes)) -> Option<Alone> {
+    let adds_of = |seen: &LookTimes| adds(seen.chain_ns, seen.alone_ns);
     Some(Alone { a, b, a_adds_per_step: adds_of(seen_a)?, b_adds_per_step: adds_of(seen_b)? })
 }
 
@@ -198,8 +198,8 @@ fn work(cpu: u32, ready: &Sender<Result<u32, ProbeError>>, orders: &Receiver<Ord
         return;
     }
     let mut scratch = Scratch::new();
-    for Order { place, at, look } in orders {
-        let (seen, stayed) = look.meeting.attend(place, &mut scratch);
+    for Order { role, at, look } in orders {
+        let (seen, stayed) = look.meeting.attend(role, &mut scratch);
         *look.seen[at].lock().unwrap_or_else(PoisonError::into_inner) = seen;
         if look.meeting.leave(stayed) {
             look.caller.unpark();
@@ -213,11 +213,11 @@ mod tests {
 
     #[test]
     fn the_callers_own_logical_cpu_is_woken_last() {
-        let order = |here| here_last(&[2, 5, 7], here).collect::<Vec<(usize, u32)>>();
+        let order = |caller_cpu| caller_last(&[2, 5, 7], caller_cpu).collect::<Vec<(usize, u32)>>();
         assert_eq!(order(Some(2)), [(1, 5), (2, 7), (0, 2)]);
         assert_eq!(order(Some(7)), [(0, 2), (1, 5), (2, 7)]);
-        for here in [None, Some(3)] {
-            assert_eq!(order(here), [(0, 2), (1, 5), (2, 7)]);
+        for caller_cpu in [None, Some(3)] {
+            assert_eq!(order(caller_cpu), [(0, 2), (1, 5), (2, 7)]);
         }
     }
 }

@@ -70,9 +70,9 @@ pub struct Meeting {
     over: AtomicBool,
 }
 
-/// A thread's place in a look.
+/// What a thread measures in a look.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Place {
+pub struct LookRole {
     /// Its pair and whether it leads, if it has one.
     pub pair: Option<(usize, bool)>,
     /// Whether it is the first or the second of the tested pair, if it is in it.
@@ -88,9 +88,9 @@ pub enum Side {
     Second,
 }
 
-/// A thread's results.
+/// A thread's results, nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct Seen {
+pub struct LookTimes {
     /// One move of the line; of the thread that leads.
     pub line_ns: Option<f64>,
     /// A step of the latency-limited kernel.
@@ -116,40 +116,46 @@ impl Meeting {
     }
 
     /// A thread's whole part: its results, and the threads that continued with it to the end; `None` if it was late.
-    pub fn attend(&self, place: Place, scratch: &mut Scratch) -> (Seen, Option<Present>) {
-        let mut seen = Seen::default();
-        let Some(present) = self.gather(0, self.all, place) else { return (seen, None) };
+    pub fn attend(&self, role: LookRole, scratch: &mut Scratch) -> (LookTimes, Option<Present>) {
+        let mut seen = LookTimes::default();
+        let Some(present) = self.gather(0, self.all, role) else { return (seen, None) };
         // A thread whose partner did not arrive waits until the line's limit; that may be for nothing, but the pairs
         // of others need not be known to all.
-        match place.pair.and_then(|(pair, leads)| Some((self.pairs.get(pair)?, leads))) {
+        match role.pair.and_then(|(pair, leads)| Some((self.pairs.get(pair)?, leads))) {
             Some((pair, true)) => seen.line_ns = pair.lead(),
             Some((pair, false)) => pair.follow(),
             None => {}
         }
         seen.chain_ns = median(pieces::<CHAIN_PIECES>(Kernel::Chain, CHAIN_TURNS, scratch));
-        let Some(present) = self.gather(1, present, place) else { return (seen, None) };
+        let Some(present) = self.gather(1, present, role) else { return (seen, None) };
         seen.wide_ns = median(pieces::<WIDE_PIECES>(Kernel::Wide, WIDE_TURNS, scratch));
         let stayed =
-            if present.tested == 2 { self.test(place, present, &mut seen, scratch) } else { Some(present) };
+            if present.tested == 2 { self.test(role, present, &mut seen, scratch) } else { Some(present) };
         (seen, stayed)
     }
 
     /// Each of the two without the other, and all once more: a neighbour that leaves meanwhile returns for
     /// neither. It ends if one more is missing, since another's width may then come from that.
-    fn test(&self, place: Place, all: Present, seen: &mut Seen, scratch: &mut Scratch) -> Option<Present> {
+    fn test(
+        &self,
+        role: LookRole,
+        all: Present,
+        seen: &mut LookTimes,
+        scratch: &mut Scratch,
+    ) -> Option<Present> {
         let mut alone_ns = None;
         for (at, standing) in [(2, Side::Second), (3, Side::First)] {
-            let present = self.gather(at, all, place)?;
+            let present = self.gather(at, all, role)?;
             if present != all {
                 return Some(present);
             }
-            let stands = place.tested == Some(standing);
+            let stands = role.tested == Some(standing);
             let step_ns = self.go_on(&self.seen_alone[at - 2], stands, present, scratch);
-            if place.tested.is_some() && !stands {
+            if role.tested.is_some() && !stands {
                 alone_ns = step_ns;
             }
         }
-        let present = self.gather(4, all, place)?;
+        let present = self.gather(4, all, role)?;
         if present == all {
             let again = median(pieces::<WIDE_PIECES>(Kernel::Wide, WIDE_TURNS, scratch));
             seen.wide_ns = seen.wide_ns.into_iter().chain(again).reduce(f64::min);
@@ -207,9 +213,9 @@ impl Meeting {
     }
 
     /// Waits for the others that are still in the look; returns those that continue. `None` if they continued before.
-    fn gather(&self, at: usize, all: Present, place: Place) -> Option<Present> {
+    fn gather(&self, at: usize, all: Present, role: LookRole) -> Option<Present> {
         let arrivals = &self.arrivals[at];
-        if !arrivals.arrive(place.tested.is_some()) {
+        if !arrivals.arrive(role.tested.is_some()) {
             return None;
         }
         let until = Instant::now() + ARRIVAL_LIMIT;

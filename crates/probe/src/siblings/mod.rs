@@ -29,7 +29,7 @@ use std::collections::BTreeSet;
 use threadwise_study::probe::ProbeForm;
 
 pub use plan::estimate_s;
-pub use types::{Found, Request};
+pub use types::{Request, SiblingResults};
 
 /// This module's stream of the seed's generator.
 const STREAM: u64 = 16 << 32;
@@ -42,9 +42,9 @@ pub fn measure(
     bench: &mut dyn Bench,
     request: &Request<'_>,
     progress: &mut dyn FnMut(f64),
-) -> Result<Found, ProbeError> {
+) -> Result<SiblingResults, ProbeError> {
     let cpus: Vec<u32> = request.cpus.iter().copied().collect::<BTreeSet<u32>>().into_iter().collect();
-    let mut found = Found::default();
+    let mut found = SiblingResults::default();
     if cpus.len() < 2 {
         found.gaps.push("only one logical CPU: no other one could share its core".to_owned());
         return Ok(found);
@@ -74,7 +74,7 @@ fn explore(
     meter: &mut Meter<'_>,
     cpus: &[u32],
     request: &Request<'_>,
-    found: &mut Found,
+    found: &mut SiblingResults,
 ) -> Result<(), ProbeError> {
     let mut random = ChaCha8Rng::seed_from_u64(request.seed);
     random.set_stream(STREAM);

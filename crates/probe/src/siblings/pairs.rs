@@ -5,7 +5,7 @@ use super::judge::{answer, judge};
 use super::plan::{BATCH, FULL_CPUS, ONE_BY_ONE, Plan};
 use super::rounds::{Round, round};
 use super::sets::Sets;
-use super::{Found, Meter, Request};
+use super::{Meter, Request, SiblingResults};
 use crate::bench::ProbeError;
 use rand_chacha::ChaCha8Rng;
 use std::collections::{BTreeMap, BTreeSet};
@@ -37,7 +37,7 @@ impl Pairs<'_> {
         meter: &mut Meter<'_>,
         random: &mut ChaCha8Rng,
         request: &Request<'_>,
-        found: &mut Found,
+        found: &mut SiblingResults,
     ) -> Result<(), ProbeError> {
         let mut pending = self.wanted(request);
         self.set_masked_aside(&mut pending, request, found);
@@ -60,7 +60,7 @@ impl Pairs<'_> {
 
     /// Two that never had their cores to themselves, in any set, would not have them in a pair test
     /// either. Declared siblings are tested anyway.
-    fn set_masked_aside(&self, pending: &mut Vec<Pair>, request: &Request<'_>, found: &mut Found) {
+    fn set_masked_aside(&self, pending: &mut Vec<Pair>, request: &Request<'_>, found: &mut SiblingResults) {
         let Some(sets) = self.sets else { return };
         let hidden: Vec<bool> = (0..self.cpus.len()).map(|one| sets.never_free(one)).collect();
         let declared = self.declared(request);

@@ -69,11 +69,11 @@ pub(super) fn round(
             Who::Other => vec![usize::from(!swapped[pair])],
             Who::Both => vec![0, 1],
         };
-        let seats: Vec<(usize, usize)> =
+        let members: Vec<(usize, usize)> =
             (0..pairs.len()).flat_map(|pair| sides(pair).into_iter().map(move |side| (pair, side))).collect();
-        let cpus: Vec<u32> = seats.iter().map(|&(pair, side)| pairs[pair][side]).collect();
+        let cpus: Vec<u32> = members.iter().map(|&(pair, side)| pairs[pair][side]).collect();
         let timings = meter.run(kernels[kernel], &cpus, WINDOW_NS)?;
-        for ((pair, side), timing) in seats.into_iter().zip(timings) {
+        for ((pair, side), timing) in members.into_iter().zip(timings) {
             let windows = &mut seen[kernel][pair];
             match who {
                 Who::Both => windows.together[side] = timing,

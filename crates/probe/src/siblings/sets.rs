@@ -91,7 +91,7 @@ impl Sets {
         let (mut parts, mut idle) = (2, 0);
         while idle < 2 {
             active.retain(|&one| active_with(one, &self.cleared, self.cpus.len()));
-            let before = self.left();
+            let before = self.pairs_left();
             if before == 0 || meter.spent_s - start_s >= plan.sets_s {
                 return Ok(());
             }
@@ -100,7 +100,7 @@ impl Sets {
             if full < TOO_FEW_FULL && more_parts {
                 parts *= 2;
             } else {
-                idle = if self.left() == before { idle + 1 } else { 0 };
+                idle = if self.pairs_left() == before { idle + 1 } else { 0 };
             }
         }
         Ok(())
@@ -200,7 +200,7 @@ impl Sets {
             }
         }
         let measured = sets.into_iter().zip(wide.iter().zip(&chain)).map(|(members, (wide, chain))| {
-            let widths = (0..members.len()).map(|seat| widths(wide, chain, seat)).collect();
+            let widths = (0..members.len()).map(|position| widths(wide, chain, position)).collect();
             Measured { members, widths }
         });
         Ok(measured.collect())
@@ -277,7 +277,7 @@ impl Sets {
     }
 
     /// Pairs that are not cleared, each counted twice.
-    fn left(&self) -> usize {
+    fn pairs_left(&self) -> usize {
         (0..self.cpus.len()).map(|one| self.open_with(one)).sum()
     }
 
@@ -333,13 +333,13 @@ fn bit(row: &[u64], at: usize) -> bool {
     row[at / 64] & (1 << (at % 64)) != 0
 }
 
-/// Width in each window of one seat; the latency-limited window that follows gives the clock. A disturbed
+/// Width in each window of one logical CPU; the latency-limited window that follows gives the clock. A disturbed
 /// one makes one window of a set too wide or too narrow, and no verdict depends on one.
-fn widths(wide: &[Vec<Timing>], chain: &[Vec<Timing>], seat: usize) -> Vec<Option<f64>> {
+fn widths(wide: &[Vec<Timing>], chain: &[Vec<Timing>], position: usize) -> Vec<Option<f64>> {
     let width = |(wide, chain): (&Vec<Timing>, &Vec<Timing>)| {
-        let whole = wide[seat].on_cpu_share >= WHOLE;
-        let step_ns = step(&wide[seat]).filter(|_| whole)?;
-        Some(WIDE_ADDS_PER_STEP * step(&chain[seat])? / step_ns)
+        let whole = wide[position].on_cpu_share >= WHOLE;
+        let step_ns = step(&wide[position]).filter(|_| whole)?;
+        Some(WIDE_ADDS_PER_STEP * step(&chain[position])? / step_ns)
     };
     wide.iter().zip(chain).map(width).collect()
 }

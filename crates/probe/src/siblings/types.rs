@@ -17,9 +17,9 @@ pub struct Request<'a> {
     pub seed: u64,
 }
 
-/// The result.
+/// Which logical CPUs share cores, by tests of pairs and of sets.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Found {
+pub struct SiblingResults {
     /// Pairs that were tested separately, in order of their numbers.
     pub pairs: Vec<PairSharing>,
     /// Sets that clear the other pairs.

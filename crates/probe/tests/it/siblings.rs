@@ -18,7 +18,7 @@ use threadwise_probe::bench::{Bench, ProbeError, Timing};
 use threadwise_probe::kernels::Kernel;
 use threadwise_probe::neighbour::FREE_ADDS;
 use threadwise_probe::siblings::estimate_s;
-use threadwise_probe::siblings::{Found, Request, measure};
+use threadwise_probe::siblings::{Request, SiblingResults, measure};
 use threadwise_study::probe::{ProbeForm, Sharing};
 
 fn declared(cpus: usize, threads: usize, machine: &Machine, honest: bool) -> Vec<CpuSet> {
@@ -30,7 +30,7 @@ fn declared(cpus: usize, threads: usize, machine: &Machine, honest: bool) -> Vec
     (0..cores).map(|core| on(core).collect::<CpuSet>()).filter(|core| !core.is_empty()).collect()
 }
 
-fn probe(machine: &mut Machine, cores: &[CpuSet], form: ProbeForm, seed: u64) -> Found {
+fn probe(machine: &mut Machine, cores: &[CpuSet], form: ProbeForm, seed: u64) -> SiblingResults {
     let cpus: Vec<u32> = (0..machine.places.len() as u32).collect();
     let request = Request { cpus: &cpus, declared_cores: cores, form, seed };
     let mut last = 0.0;
@@ -52,7 +52,7 @@ struct Tally {
 }
 
 /// What was found out, indexed: the table of pairs of a large machine is asked for 300,000 times.
-fn tally(machine: &Machine, found: &Found) -> Tally {
+fn tally(machine: &Machine, found: &SiblingResults) -> Tally {
     let cpus = machine.places.len();
     let mut answers = vec![None; cpus * cpus];
     for set in &found.sets {

@@ -13,14 +13,14 @@ pub(super) const VERSION: &str = "v1";
 
 /// Boot and PID namespace, in which thread numbers are valid.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Here {
+pub struct BootNamespace {
     /// The kernel's id of this boot.
     pub boot: String,
     /// Inode number of the PID namespace.
     pub pid_namespace: String,
 }
 
-impl Here {
+impl BootNamespace {
     /// This boot and namespace. A part that the kernel does not show is `-`.
     pub fn now() -> Self {
         let word =
@@ -38,7 +38,7 @@ impl Here {
     }
 }
 
-impl std::fmt::Display for Here {
+impl std::fmt::Display for BootNamespace {
     /// Two words of a line: boot and PID namespace.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{} {}", self.boot, self.pid_namespace)
@@ -64,7 +64,7 @@ pub struct Thread {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
     /// Where the numbers are valid.
-    pub here: Here,
+    pub here: BootNamespace,
     /// Which thread.
     pub thread: Thread,
     /// Its logical CPUs.
@@ -104,7 +104,7 @@ impl Entry {
         if mask.is_empty() {
             return Err("its mask is empty".into());
         }
-        let here = Here { boot: boot.to_owned(), pid_namespace: pid_namespace.to_owned() };
+        let here = BootNamespace { boot: boot.to_owned(), pid_namespace: pid_namespace.to_owned() };
         Ok(Self { here, thread, mask })
     }
 }
@@ -114,7 +114,7 @@ mod tests {
     use super::*;
 
     fn entry() -> Entry {
-        let here = Here { boot: "3f2a-b".into(), pid_namespace: "4026531836".into() };
+        let here = BootNamespace { boot: "3f2a-b".into(), pid_namespace: "4026531836".into() };
         let mask = CpuSet::parse_list("0-3,8").unwrap();
         Entry { here, thread: Thread { pid: 77, tid: 78, start: 1234 }, mask }
     }
@@ -149,8 +149,8 @@ mod tests {
 
     #[test]
     fn this_place_can_be_written_down() {
-        let here = Here::now();
-        assert_eq!(here, Here::now());
+        let here = BootNamespace::now();
+        assert_eq!(here, BootNamespace::now());
         let parsed = Entry::parse(Entry { here: here.clone(), ..entry() }.line().trim_end()).unwrap();
         assert_eq!(parsed.here, here);
     }

@@ -3,7 +3,7 @@
 //! Only files of this boot and PID namespace are read, and only if the process in their name has ended: machines
 //! and containers may share the folder, and those of another boot may be another machine's, so they stay.
 
-use super::entry::{Here, UNKNOWN};
+use super::entry::{BootNamespace, UNKNOWN};
 use super::error::JournalError;
 use super::file::{file_error, open_file, open_folder, read};
 use super::owner::{MASKS, Owner};
@@ -122,7 +122,7 @@ fn journals(folder: &Path) -> Result<Vec<PathBuf>, JournalError> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         other => other.map_err(|source| file_error("look for a", folder, source))?,
     };
-    let here = Here::now();
+    let here = BootNamespace::now();
     if here.boot == UNKNOWN {
         return Ok(Vec::new());
     }

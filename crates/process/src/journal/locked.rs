@@ -2,7 +2,7 @@
 //!
 //! Source: `flock(2)` (which also locks a folder), `open(2)` (`O_EXCL`), `fsync(2)`.
 
-use super::entry::{Here, UNKNOWN};
+use super::entry::{BootNamespace, UNKNOWN};
 use super::error::JournalError;
 use super::file::{append, file_error, lock, make_folder, open_file, open_folder, read};
 use super::owner::Owner;
@@ -29,7 +29,7 @@ pub struct Written {
     /// The file.
     pub path: PathBuf,
     /// Where its maker ran.
-    pub here: Here,
+    pub here: BootNamespace,
     /// Its maker's process number.
     pub pid: u32,
 }
@@ -99,7 +99,7 @@ impl Locked {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
             other => other.map_err(|source| file_error("look for a", folder, source))?,
         };
-        let boot = Here::now().boot;
+        let boot = BootNamespace::now().boot;
         let written = |entry: fs::DirEntry| {
             let Owner { here, pid, .. } = Owner::of_name(kind, entry.file_name().to_str()?)?;
             (here.boot == boot && boot != UNKNOWN).then(|| Written { path: entry.path(), here, pid })
@@ -139,7 +139,7 @@ impl Locked {
 
     /// Another live process that is an owner: the one of the file's name, or of a line.
     pub fn living_owner(&self, kind: &str) -> Option<u32> {
-        let (this, here) = (Owner::this(), Here::now());
+        let (this, here) = (Owner::this(), BootNamespace::now());
         let named = self.name.to_str().and_then(|name| Owner::of_name(kind, name));
         let lines = self.whole().lines().filter_map(|line| Owner::parse(line)?.ok());
         let mut owners = named.into_iter().chain(lines);

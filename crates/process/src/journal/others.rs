@@ -2,7 +2,7 @@
 //!
 //! Two studies of one user know each other by the folder of their journals. Those of different users do not.
 
-use super::entry::{Entry, Here, Thread};
+use super::entry::{BootNamespace, Entry, Thread};
 use super::error::JournalError;
 use super::file::{file_error, lock, open_file, open_folder, read};
 use super::owner::{MASKS, Owner};
@@ -60,7 +60,7 @@ pub(super) fn running(path: &Path) -> Result<Vec<Other>, JournalError> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         other => other.map_err(|source| file_error("look for a", parent, source))?,
     };
-    let here = Here::now();
+    let here = BootNamespace::now();
     let mut found = Vec::new();
     for name in names.flatten().map(|entry| entry.file_name()).filter(|name| Some(name.as_os_str()) != this) {
         let owner = name.to_str().and_then(|name| Owner::of_name(MASKS, name));

@@ -4,7 +4,7 @@
 //! Machines and containers may share a state folder, so a number means nothing without its
 //! boot and PID namespace. Source: `proc_pid_stat(5)`, `random(4)` (boot_id), `pid_namespaces(7)`.
 
-use super::entry::{Entry, Here, VERSION};
+use super::entry::{BootNamespace, Entry, VERSION};
 use crate::proc;
 use std::hash::{BuildHasher, Hasher, RandomState};
 
@@ -17,7 +17,7 @@ const WORD: &str = "owner";
 /// A uniquely identified process.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Owner {
-    pub(super) here: Here,
+    pub(super) here: BootNamespace,
     pub(super) pid: u32,
     pub(super) start: u64,
 }
@@ -26,7 +26,7 @@ impl Owner {
     /// The calling process.
     pub(super) fn this() -> Self {
         let pid = std::process::id();
-        Self { here: Here::now(), pid, start: proc::start_time(pid, pid).unwrap_or(0) }
+        Self { here: BootNamespace::now(), pid, start: proc::start_time(pid, pid).unwrap_or(0) }
     }
 
     /// Whether it lives. A zombie does not.
@@ -35,7 +35,7 @@ impl Owner {
     }
 
     pub(super) fn line(&self) -> String {
-        let Self { here: Here { boot, pid_namespace }, pid, start } = self;
+        let Self { here: BootNamespace { boot, pid_namespace }, pid, start } = self;
         format!("{WORD} {boot} {pid_namespace} {pid} {start}\n")
     }
 
@@ -53,7 +53,7 @@ impl Owner {
 
     /// A name for a new journal of this process.
     pub(super) fn new_name(&self, kind: &str) -> String {
-        let Self { here: Here { boot, pid_namespace }, pid, start } = self;
+        let Self { here: BootNamespace { boot, pid_namespace }, pid, start } = self;
         let random = RandomState::new().build_hasher().finish();
         format!("{kind}.{boot}.{pid_namespace}.{pid}.{start}.{random:016x}")
     }

@@ -1,6 +1,6 @@
 //! Recording masks, in turn with other studies of this user, whose journals show a thread's own masks.
 
-use super::entry::{Entry, Here, Thread};
+use super::entry::{BootNamespace, Entry, Thread};
 use super::error::JournalError;
 use super::file::{append, file_error};
 use super::server::{Known, ServerEntry, is_group, of_here};
@@ -23,7 +23,7 @@ impl Journal {
         let others = others::running(&self.path)?;
         let (mut file, text) = self.locked()?;
         let whole = text.rfind('\n').map_or(0, |at| at + 1);
-        let here = Here::now();
+        let here = BootNamespace::now();
         let entries: Vec<Entry> = text[..whole]
             .lines()
             .filter_map(|line| Entry::parse(line).ok())
@@ -79,7 +79,7 @@ impl Journal {
         others::expect_unbound_by(&others, server)?;
         let (mut file, text) = self.locked()?;
         let whole = text.rfind('\n').map_or(0, |at| at + 1);
-        let here = Here::now();
+        let here = BootNamespace::now();
         let (entries, servers) = of_here(&text[..whole], &here);
         let known = Known::of(&entries, &servers);
         let of_server =

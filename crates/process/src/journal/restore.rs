@@ -1,6 +1,6 @@
 //! Restoring masks, and removing a journal that is no longer needed.
 
-use super::entry::{Entry, Here, Thread};
+use super::entry::{BootNamespace, Entry, Thread};
 use super::error::JournalError;
 use super::locked::Locked;
 use super::owner::Owner;
@@ -56,7 +56,7 @@ fn put_back_and_remove(journal: Locked) -> Result<Restored, JournalError> {
 
 fn put_all_back(text: &str) -> Restored {
     let whole = text.rfind('\n').map_or(0, |at| at + 1);
-    let here = Here::now();
+    let here = BootNamespace::now();
     let mut restored = Restored::default();
     let mut seen = BTreeSet::new();
     let (mut entries, mut servers) = (Vec::new(), Vec::new());
@@ -113,7 +113,7 @@ fn put_back_heirs(entries: &[Entry], restored: &mut Restored) {
 fn heirs(entries: &[Entry]) -> Vec<Entry> {
     let known: BTreeSet<Thread> = entries.iter().map(|entry| entry.thread).collect();
     let pids: BTreeSet<u32> = known.iter().map(|thread| thread.pid).collect();
-    let (online, here) = (online(), Here::now());
+    let (online, here) = (online(), BootNamespace::now());
     let mut found = Vec::new();
     for pid in pids {
         let Some(mask) = first_mask(entries, pid) else { continue };
@@ -128,7 +128,7 @@ fn heirs(entries: &[Entry]) -> Vec<Entry> {
 /// Live threads that do not have their first mask.
 pub(super) fn astray(text: &str) -> Vec<Thread> {
     let whole = text.rfind('\n').map_or(0, |at| at + 1);
-    let (entries, servers) = server::of_here(&text[..whole], &Here::now());
+    let (entries, servers) = server::of_here(&text[..whole], &BootNamespace::now());
     let online = online();
     let mut seen = BTreeSet::new();
     let is_astray = |entry: &&Entry| {

@@ -6,7 +6,7 @@
 //! gets the first mask of its nearest ancestor with a line (if there is none, of the first process in the same control
 //! group). A process with another mask set it itself and keeps it.
 
-use super::entry::{self, Entry, Here, Thread};
+use super::entry::{self, BootNamespace, Entry, Thread};
 use super::error::JournalError;
 use super::file::read;
 use super::put_back::{Restored, agrees, online, put_back};
@@ -26,7 +26,7 @@ const LOOKS: u32 = 200;
 /// One line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ServerEntry {
-    pub(super) here: Here,
+    pub(super) here: BootNamespace,
     pub(super) server: Server,
     /// Mask that its first process had.
     pub(super) first: CpuSet,
@@ -42,7 +42,7 @@ pub(super) fn parse(line: &str) -> Option<Result<ServerEntry, String>> {
 
 impl ServerEntry {
     pub(super) fn line(&self) -> String {
-        let Self { here: Here { boot, pid_namespace }, server, first, given } = self;
+        let Self { here: BootNamespace { boot, pid_namespace }, server, first, given } = self;
         let (pid, start) = server.root;
         let group = server.group.as_ref().map_or_else(|| "-".to_owned(), |group| group.display().to_string());
         format!("{WORD} {boot} {pid_namespace} {pid} {start} {first} {given} {group}\n")
@@ -117,13 +117,13 @@ impl Journal {
     pub fn server_start(&self, pid: u32) -> Result<Option<u64>, JournalError> {
         let mut file = self.open_file(OFlags::empty())?;
         let text = read(&mut file, &self.path)?;
-        let (_, servers) = of_here(&text, &Here::now());
+        let (_, servers) = of_here(&text, &BootNamespace::now());
         Ok(servers.iter().map(|entry| entry.server.root).find(|root| root.0 == pid).map(|root| root.1))
     }
 }
 
 /// Lines of threads and of servers that were written on this boot, in this namespace.
-pub(super) fn of_here(text: &str, here: &Here) -> (Vec<Entry>, Vec<ServerEntry>) {
+pub(super) fn of_here(text: &str, here: &BootNamespace) -> (Vec<Entry>, Vec<ServerEntry>) {
     let entries = text.lines().filter_map(|line| Entry::parse(line).ok());
     let servers = text.lines().filter_map(|line| parse(line)?.ok());
     (
@@ -167,7 +167,7 @@ pub(super) fn heirs_of(entries: &[Entry], servers: &[ServerEntry]) -> Vec<Entry>
 /// Threads that have inherited such a mask, with the one that they should have.
 fn heirs(known: &Known<'_>, in_vain: &BTreeSet<Thread>) -> Vec<Entry> {
     let processes: BTreeSet<Identity> = known.processes.keys().copied().collect();
-    let (online, here) = (online(), Here::now());
+    let (online, here) = (online(), BootNamespace::now());
     let members = known.servers.iter().flat_map(|entry| entry.server.members(&processes));
     let pids: BTreeSet<u32> = members.map(|member| member.process.0).collect();
     let families = Families::now();
@@ -193,7 +193,7 @@ mod tests {
 
     fn entry(group: Option<&str>) -> ServerEntry {
         let set = |list| CpuSet::parse_list(list).unwrap();
-        let here = Here { boot: "3f2a-b".into(), pid_namespace: "4026531836".into() };
+        let here = BootNamespace { boot: "3f2a-b".into(), pid_namespace: "4026531836".into() };
         let server = Server { root: (77, 1234), group: group.map(PathBuf::from) };
         ServerEntry { here, server, first: set("0-3,8"), given: set("1") }
     }

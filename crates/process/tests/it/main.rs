@@ -3,9 +3,9 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod folder_processes;
 mod journal;
 mod left;
-mod living;
 mod masks;
 mod pinned;
 mod spawn;

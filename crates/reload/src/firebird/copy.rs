@@ -1,6 +1,6 @@
 //! Copying a database that is locked.
 
-use crate::driver::Work;
+use crate::driver::ReloadItem;
 use crate::error::ItemError;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Seek};
@@ -14,7 +14,7 @@ const CHUNK_BYTES: u64 = 64 << 20;
 ///
 /// # Errors
 /// The copy is incomplete, or the user asked to stop.
-pub(super) fn copy(from: &File, to: &Path, reload: &Work) -> Result<(), ItemError> {
+pub(super) fn copy(from: &File, to: &Path, reload: &ReloadItem) -> Result<(), ItemError> {
     let failed = |error: io::Error| ItemError::failed(format!("cannot copy it to {}: {error}", to.display()));
     let mut copy = OpenOptions::new().write(true).create_new(true).mode(0o600).open(to).map_err(failed)?;
     let mut from = from;

@@ -6,7 +6,7 @@ use super::header::{self, Header};
 use super::lock::is_named;
 use super::tools::{Tool, Tools};
 use super::validate;
-use crate::driver::{Held, Work};
+use crate::driver::{Held, ReloadItem};
 use crate::error::ItemError;
 use crate::report::Checked;
 use std::fs::{self, File};
@@ -36,7 +36,7 @@ impl Hold {
     }
 
     /// Lets this version of Firebird shut the copy down, and compares the written flags with those of the seal.
-    fn try_seal_on_copy(&self, reload: &Work) -> Result<(), ItemError> {
+    fn try_seal_on_copy(&self, reload: &ReloadItem) -> Result<(), ItemError> {
         let read = || {
             let copy = File::open(reload.folder.join(COPY)).map_err(ItemError::failed)?;
             header::read(&copy).map_err(ItemError::failed)
@@ -59,7 +59,7 @@ impl Hold {
 
     fn run(
         &self,
-        reload: &Work,
+        reload: &ReloadItem,
         tool: Tool,
         args: &[&str],
         name: &str,
@@ -67,13 +67,13 @@ impl Hold {
         self.tools.run(&reload.folder, tool, args, name, &|| reload.is_stopped())
     }
 
-    fn page_size_bytes(&self, reload: &Work) -> u32 {
+    fn page_size_bytes(&self, reload: &ReloadItem) -> u32 {
         reload.settings.page_size_bytes.unwrap_or_else(|| self.header.page_size_bytes.into())
     }
 }
 
 impl Held for Hold {
-    fn backup(&mut self, reload: &Work) -> Result<(), ItemError> {
+    fn backup(&mut self, reload: &ReloadItem) -> Result<(), ItemError> {
         copy(&self.file, &reload.folder.join(COPY), reload)?;
         if let Some(finding) = validate::findings(&self.tools, reload, COPY)
             .map_err(|error| error.of("gfix cannot check a copy of the original"))?
@@ -98,7 +98,7 @@ impl Held for Hold {
         fs::remove_file(reload.folder.join(COPY)).map_err(ItemError::failed)
     }
 
-    fn restore(&mut self, reload: &Work) -> Result<(), ItemError> {
+    fn restore(&mut self, reload: &ReloadItem) -> Result<(), ItemError> {
         // In quotes a user's name is taken literally, with small letters and spaces.
         let owner = format!("\"{}\"", self.old_facts()?.owner.replace('"', "\"\""));
         let size = self.page_size_bytes(reload).to_string();
@@ -117,7 +117,7 @@ impl Held for Hold {
         Ok(())
     }
 
-    fn check(&mut self, reload: &Work) -> Result<Checked, ItemError> {
+    fn check(&mut self, reload: &ReloadItem) -> Result<Checked, ItemError> {
         let new = named(&reload.new)?;
         let file = new.trim_start_matches("./");
         if let Some(finding) = validate::findings(&self.tools, reload, file)
@@ -146,7 +146,7 @@ impl Held for Hold {
         Ok(Checked { tables: found.tables, rows: found.rows })
     }
 
-    fn seal(&mut self, reload: &Work) -> Result<(), ItemError> {
+    fn seal(&mut self, reload: &ReloadItem) -> Result<(), ItemError> {
         self.old_facts()?;
         if !is_named(&self.file, &reload.database) {
             return Err(ItemError::failed(
@@ -159,7 +159,7 @@ impl Held for Hold {
             .map_err(|error| ItemError::failed(format!("cannot shut the old file: {error}")))
     }
 
-    fn release(self: Box<Self>, _work: &Work, swapped: bool) -> Result<(), ItemError> {
+    fn release(self: Box<Self>, _work: &ReloadItem, swapped: bool) -> Result<(), ItemError> {
         if self.is_sealed && !swapped {
             header::write_flags(&self.file, self.header.flags)
                 .map_err(|error| ItemError::failed(format!("cannot bring it online again: {error}")))?;

@@ -1,6 +1,6 @@
 //! Firebird's own lock of a database file, taken exclusively.
 
-use crate::driver::Work;
+use crate::driver::ReloadItem;
 use crate::error::ItemError;
 use crate::holders;
 use crate::identity::Inode;
@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 const STEP: Duration = Duration::from_millis(50);
 
 /// The file under the name, locked exclusively while it is open.
-pub(super) fn locked(reload: &Work) -> Result<File, ItemError> {
+pub(super) fn locked(reload: &ReloadItem) -> Result<File, ItemError> {
     let file = open(&reload.database, OFlags::RDONLY).map_err(ItemError::failed)?;
     lock(&file, &reload.database, reload.settings.wait, &|| reload.is_stopped())?;
     Ok(file)

@@ -28,7 +28,7 @@ mod same;
 mod tools;
 mod validate;
 
-use crate::driver::{Depth, Driver, Held, Settings, Work};
+use crate::driver::{Depth, Driver, Held, ReloadItem, Settings};
 use crate::error::{ItemError, ReloadError};
 use crate::report::Checked;
 pub(crate) use fill::fill;
@@ -95,7 +95,7 @@ impl Driver for Firebird {
         Ok(())
     }
 
-    fn hold(&self, reload: &Work) -> Result<Box<dyn Held>, ItemError> {
+    fn hold(&self, reload: &ReloadItem) -> Result<Box<dyn Held>, ItemError> {
         let tools = self.tools().map_err(ItemError::failed)?;
         tools::plain_path(&reload.folder).map_err(ItemError::skip)?;
         let file = open(&reload.database, OFlags::RDWR).map_err(ItemError::skip)?;
@@ -107,7 +107,7 @@ impl Driver for Firebird {
         Ok(Box::new(Hold::new(tools, file, header)))
     }
 
-    fn recover(&self, reload: &Work) -> Result<(), ItemError> {
+    fn recover(&self, reload: &ReloadItem) -> Result<(), ItemError> {
         let is_ours = reload.noted(SEALED).is_some() || reload.with_state(|_| ()).is_none();
         if !is_ours {
             return Ok(());
@@ -132,7 +132,7 @@ impl Driver for Firebird {
         header::read(&file).map(|header| header.is_fully_shut()).map_err(ItemError::skip)
     }
 
-    fn reopen(&self, reload: &Work) -> Result<(), ItemError> {
+    fn reopen(&self, reload: &ReloadItem) -> Result<(), ItemError> {
         // Not by a program of Firebird: others may have the database open by now, with another lock
         // folder than this one, and two folders for one database would destroy it. `check` has opened it.
         let file = open(&reload.database, OFlags::RDONLY).map_err(ItemError::failed)?;
@@ -143,7 +143,7 @@ impl Driver for Firebird {
         }
     }
 
-    fn verify(&self, reload: &Work, depth: Depth) -> Result<Option<Checked>, ItemError> {
+    fn verify(&self, reload: &ReloadItem, depth: Depth) -> Result<Option<Checked>, ItemError> {
         self.reopen(reload)?;
         let tools = self.tools().map_err(ItemError::failed)?;
         validate::verify(&tools, reload, depth)

@@ -224,7 +224,7 @@ pub(super) fn plain_path(path: &Path) -> Result<(), String> {
 /// The assumed cause of an end by SIGBUS: memory mapped from a file gives it when
 /// there is no space for its pages (`mmap(2)`), and Firebird maps its lock table so.
 fn full(status: ExitStatus, folder: &Path) -> String {
-    let free = threadwise_process::room::free_bytes(folder);
+    let free = threadwise_process::space::free_bytes(folder);
     let by_bus = status.signal() == Some(rustix::process::Signal::BUS.as_raw());
     match free {
         Ok(free) if by_bus && free < LITTLE_BYTES => {

@@ -9,7 +9,7 @@ use super::copy::copy;
 use super::facts;
 use super::lock::locked;
 use super::tools::{Tool, ToolError, Tools};
-use crate::driver::{Depth, Work};
+use crate::driver::{Depth, ReloadItem};
 use crate::error::ItemError;
 use crate::report::Checked;
 use std::fs;
@@ -22,7 +22,7 @@ const COPY: &str = "swapped";
 ///
 /// # Errors
 /// See [`ToolError`].
-pub(super) fn findings(tools: &Tools, reload: &Work, file: &str) -> Result<Option<String>, ToolError> {
+pub(super) fn findings(tools: &Tools, reload: &ReloadItem, file: &str) -> Result<Option<String>, ToolError> {
     let database = format!("./{file}");
     let args = ["-v", "-full", "-n", "-user", "SYSDBA", &database];
     let said = tools.run(&reload.folder, Tool::Gfix, &args, "validate", &|| reload.is_stopped())?;
@@ -46,7 +46,7 @@ fn brief(said: &str) -> Option<String> {
 ///
 /// # Errors
 /// The damage.
-pub(super) fn verify(tools: &Tools, reload: &Work, depth: Depth) -> Result<Option<Checked>, ItemError> {
+pub(super) fn verify(tools: &Tools, reload: &ReloadItem, depth: Depth) -> Result<Option<Checked>, ItemError> {
     let path = reload.folder.join(COPY);
     match fs::remove_file(&path) {
         // From an earlier recovery that was killed.

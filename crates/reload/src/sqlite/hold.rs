@@ -12,7 +12,7 @@ use super::files::{
 };
 use super::header::Header;
 use super::verdict::{damage, interruptible, is_damage};
-use crate::driver::{Held, Work};
+use crate::driver::{Held, ReloadItem};
 use crate::error::ItemError;
 use crate::holders::{others, sees_all, wait_until_alone};
 use crate::identity::{Identity, Inode};
@@ -39,7 +39,7 @@ struct HeldDatabase {
 }
 
 /// Holds a database.
-pub fn hold(reload: &Work) -> Result<Box<dyn Held>, ItemError> {
+pub fn hold(reload: &ReloadItem) -> Result<Box<dyn Held>, ItemError> {
     let until = Instant::now() + reload.settings.wait;
     has_only_files_beside(&reload.database)?;
     let file = open(&reload.database, Use::Change)
@@ -67,7 +67,7 @@ pub fn hold(reload: &Work) -> Result<Box<dyn Held>, ItemError> {
 }
 
 /// Gets the EXCLUSIVE lock, with a new connection for every try: a failed one would keep its SHARED lock.
-fn take(reload: &Work, until: Instant) -> Result<Connection, ItemError> {
+fn take(reload: &ReloadItem, until: Instant) -> Result<Connection, ItemError> {
     loop {
         let taken = || -> rusqlite::Result<Connection> {
             let connection = connect(&reload.database)?;
@@ -91,7 +91,7 @@ fn take(reload: &Work, until: Instant) -> Result<Connection, ItemError> {
     }
 }
 
-fn in_use(reload: &Work) -> ItemError {
+fn in_use(reload: &ReloadItem) -> ItemError {
     let who =
         Identity::at(&reload.database).map(|found| others(found.inode, &reload.database)).unwrap_or_default();
     let who = who.first().map(|holder| format!(" by {holder}")).unwrap_or_default();
@@ -108,7 +108,7 @@ fn damaged(finding: &str) -> ItemError {
 
 impl HeldDatabase {
     /// Empties the write-ahead log and switches it off, after recording it, and then the journal.
-    fn leave_wal(&mut self, reload: &Work) -> Result<(), ItemError> {
+    fn leave_wal(&mut self, reload: &ReloadItem) -> Result<(), ItemError> {
         let skip = |error: rusqlite::Error| match is_damage(&error) {
             true => damaged(&error.to_string()),
             false => ItemError::skip(format!("cannot be held: {error}")),
@@ -138,7 +138,7 @@ impl HeldDatabase {
 }
 
 impl Held for HeldDatabase {
-    fn backup(&mut self, reload: &Work) -> Result<(), ItemError> {
+    fn backup(&mut self, reload: &ReloadItem) -> Result<(), ItemError> {
         if let Some(finding) = damage(&self.connection, reload)? {
             return Err(damaged(&finding));
         }
@@ -160,7 +160,7 @@ impl Held for HeldDatabase {
     }
 
     /// After `VACUUM INTO`, sets the journal mode, which it does not carry over.
-    fn restore(&mut self, reload: &Work) -> Result<(), ItemError> {
+    fn restore(&mut self, reload: &ReloadItem) -> Result<(), ItemError> {
         fs::rename(&reload.backup, &reload.new).map_err(ItemError::failed)?;
         if self.wal {
             unseal(&reload.new, true, Duration::ZERO).map_err(ItemError::failed)?;
@@ -168,7 +168,7 @@ impl Held for HeldDatabase {
         Ok(())
     }
 
-    fn check(&mut self, reload: &Work) -> Result<Checked, ItemError> {
+    fn check(&mut self, reload: &ReloadItem) -> Result<Checked, ItemError> {
         let new = connect(&reload.new).map_err(ItemError::failed)?;
         let size = setting(&new, "page_size")?;
         let wanted = match reload.settings.page_size_bytes {
@@ -193,7 +193,7 @@ impl Held for HeldDatabase {
         }
     }
 
-    fn seal(&mut self, reload: &Work) -> Result<(), ItemError> {
+    fn seal(&mut self, reload: &ReloadItem) -> Result<(), ItemError> {
         let failed = |error: io::Error| ItemError::failed(format!("cannot seal the original: {error}"));
         let until = Instant::now() + reload.settings.wait;
         loop {
@@ -210,7 +210,7 @@ impl Held for HeldDatabase {
         }
     }
 
-    fn release(self: Box<Self>, reload: &Work, swapped: bool) -> Result<(), ItemError> {
+    fn release(self: Box<Self>, reload: &ReloadItem, swapped: bool) -> Result<(), ItemError> {
         let mut held = self;
         if swapped {
             // A process that opened the old file just before the swap gets a lock error.

@@ -14,7 +14,7 @@ mod hold;
 mod same;
 mod verdict;
 
-use crate::driver::{Depth, Driver, Held, Settings, Work};
+use crate::driver::{Depth, Driver, Held, ReloadItem, Settings};
 use crate::error::{ItemError, ReloadError};
 use crate::report::Checked;
 use files::{Use, connect, has_only_files_beside, header_of, is_busy, open, unseal, writable};
@@ -70,11 +70,11 @@ impl Driver for Sqlite {
         }
     }
 
-    fn hold(&self, reload: &Work) -> Result<Box<dyn Held>, ItemError> {
+    fn hold(&self, reload: &ReloadItem) -> Result<Box<dyn Held>, ItemError> {
         hold::hold(reload)
     }
 
-    fn recover(&self, reload: &Work) -> Result<(), ItemError> {
+    fn recover(&self, reload: &ReloadItem) -> Result<(), ItemError> {
         let noted = reload.noted(JOURNAL_MODE).as_deref() == Some("wal");
         let put_back = || -> Result<(), String> {
             let found = header_of(&reload.database)?;
@@ -98,7 +98,7 @@ impl Driver for Sqlite {
         Ok(matches!(found.writable(), Writable::Sealed { .. }))
     }
 
-    fn reopen(&self, reload: &Work) -> Result<(), ItemError> {
+    fn reopen(&self, reload: &ReloadItem) -> Result<(), ItemError> {
         let found = header_of(&reload.database).map_err(ItemError::failed)?;
         if found.is_none() {
             return Err(ItemError::failed("the new file is empty or no longer an SQLite database"));
@@ -112,7 +112,7 @@ impl Driver for Sqlite {
         }
     }
 
-    fn verify(&self, reload: &Work, depth: Depth) -> Result<Option<Checked>, ItemError> {
+    fn verify(&self, reload: &ReloadItem, depth: Depth) -> Result<Option<Checked>, ItemError> {
         self.reopen(reload)?;
         let checked = || -> rusqlite::Result<Result<Option<Checked>, ItemError>> {
             let connection = connect(&reload.database)?;
@@ -134,7 +134,7 @@ impl Driver for Sqlite {
 }
 
 /// The engine's check of the new file, and its counts if requested.
-fn found(connection: &Connection, reload: &Work, depth: Depth) -> Result<Option<Checked>, ItemError> {
+fn found(connection: &Connection, reload: &ReloadItem, depth: Depth) -> Result<Option<Checked>, ItemError> {
     if let Some(finding) = verdict::damage(connection, reload)? {
         return Err(ItemError::failed(format!("the new file is damaged: {finding}")));
     }

@@ -4,7 +4,7 @@
 //! have several lines under a heading in asterisks.
 
 use super::compare::{quoted, tables};
-use crate::driver::Work;
+use crate::driver::ReloadItem;
 use crate::error::ItemError;
 use crate::report::Checked;
 use rusqlite::{Connection, ErrorCode};
@@ -20,7 +20,7 @@ const BETWEEN_LOOKS: Duration = Duration::from_millis(50);
 /// [`ItemError::Stopped`] then; SQLite's own are in the value.
 pub fn interruptible<T>(
     connection: &Connection,
-    reload: &Work,
+    reload: &ReloadItem,
     run: impl FnOnce(&Connection) -> rusqlite::Result<T>,
 ) -> Result<rusqlite::Result<T>, ItemError> {
     let (handle, done) = (connection.get_interrupt_handle(), AtomicBool::new(false));
@@ -46,7 +46,7 @@ pub fn interruptible<T>(
 ///
 /// # Errors
 /// It could not be run to its end.
-pub fn damage(connection: &Connection, reload: &Work) -> Result<Option<String>, ItemError> {
+pub fn damage(connection: &Connection, reload: &ReloadItem) -> Result<Option<String>, ItemError> {
     let read = |connection: &Connection| -> rusqlite::Result<Vec<String>> {
         connection.prepare("PRAGMA main.integrity_check")?.query_map([], |row| row.get(0))?.collect()
     };
@@ -77,7 +77,7 @@ fn brief(rows: &[String]) -> Option<String> {
 ///
 /// # Errors
 /// One of them cannot be read.
-pub fn count(connection: &Connection, reload: &Work) -> Result<Checked, ItemError> {
+pub fn count(connection: &Connection, reload: &ReloadItem) -> Result<Checked, ItemError> {
     let mut counted = Checked::default();
     for table in tables(connection)? {
         let query = format!("SELECT count(*) FROM main.{} NOT INDEXED", quoted(&table));

@@ -17,7 +17,7 @@ use threadwise_machine::text::is_deceptive;
 
 /// A span with its CSS class; empty for words.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Part {
+pub struct SpanView {
     /// `""`, `figure`, `interval`, `command`.
     pub class: &'static str,
     /// Text.
@@ -31,7 +31,7 @@ pub struct Page {
     subtitle: String,
     simulated: bool,
     front: Option<Front>,
-    verdict: Vec<Vec<Part>>,
+    verdict: Vec<Vec<SpanView>>,
     facts: Vec<[String; 3]>,
     sections: Vec<SectionView>,
     machine_line: String,
@@ -41,17 +41,17 @@ pub struct Page {
 /// The top of the page: the screen, with its picture.
 #[derive(Debug, Clone, Serialize)]
 struct Front {
-    answer: Vec<Part>,
+    answer: Vec<SpanView>,
     /// The word of trust, in capitals.
     level: String,
-    reasons: Vec<Part>,
+    reasons: Vec<SpanView>,
     picture: Option<FigureView>,
     /// Lines to copy, each after its place.
     paste: Vec<[String; 2]>,
     /// Why nothing should be set yet.
-    set: Vec<Part>,
-    why: Vec<Part>,
-    next: Vec<Part>,
+    set: Vec<SpanView>,
+    why: Vec<SpanView>,
+    next: Vec<SpanView>,
 }
 
 #[derive(Debug, Clone, Serialize)]
@@ -66,13 +66,13 @@ struct SectionView {
 #[serde(tag = "is", rename_all = "kebab-case")]
 enum BlockView {
     Text {
-        line: Vec<Part>,
+        line: Vec<SpanView>,
     },
     List {
-        lines: Vec<Vec<Part>>,
+        lines: Vec<Vec<SpanView>>,
     },
     Legend {
-        lines: Vec<Vec<Part>>,
+        lines: Vec<Vec<SpanView>>,
     },
     Table {
         table: TableView,
@@ -102,7 +102,7 @@ enum BlockView {
 
 #[derive(Debug, Clone, Serialize)]
 struct TableView {
-    caption: Vec<Part>,
+    caption: Vec<SpanView>,
     /// Name, and whether figures are below it.
     columns: Vec<(String, bool)>,
     has_header: bool,
@@ -122,7 +122,7 @@ struct CellView {
     is_figure: bool,
     /// Why it is empty.
     why: String,
-    parts: Vec<Part>,
+    spans: Vec<SpanView>,
 }
 
 #[derive(Debug, Clone, Serialize)]
@@ -179,7 +179,7 @@ pub fn filled(document: &Document) -> Result<Filled, ReportError> {
         subtitle: document.about.join(" · "),
         simulated: document.simulated,
         front,
-        verdict: document.verdict.iter().map(|finding| parts(&finding.line)).collect(),
+        verdict: document.verdict.iter().map(|finding| spans(&finding.line)).collect(),
         facts: document
             .facts
             .iter()
@@ -198,7 +198,7 @@ fn front(document: &Document, charts: &mut Charts) -> Result<Option<Front>, Repo
     if screen.subject.is_empty() {
         return Ok(None);
     }
-    let one_behind_the_other = |sentences: &[Prose]| parts(&Prose::join(sentences.iter().cloned(), " "));
+    let one_behind_the_other = |sentences: &[Prose]| spans(&Prose::join(sentences.iter().cloned(), " "));
     let picture = document.picture.as_ref().map(|picture| figure(picture, charts)).transpose()?;
     // All lines to copy are here, also those that a screen has no room for.
     let paste = document.advice.iter().filter(|advice| advice.is_decided).flat_map(|advice| &advice.paste);
@@ -211,7 +211,7 @@ fn front(document: &Document, charts: &mut Charts) -> Result<Option<Front>, Repo
         paste: paste.filter(|_| is_trusted).map(|paste| [paste.place.clone(), paste.text.clone()]).collect(),
         set: if is_trusted { Vec::new() } else { one_behind_the_other(&screen.set) },
         why: one_behind_the_other(&screen.why),
-        next: parts(&screen.next),
+        next: spans(&screen.next),
     }))
 }
 
@@ -255,12 +255,12 @@ fn blocks(all: &[Block], charts: &mut Charts) -> Result<Vec<BlockView>, ReportEr
     let mut views: Vec<BlockView> = Vec::new();
     for block in all {
         let view = match block {
-            Block::Text(line, shown) if shown.on_page() => BlockView::Text { line: parts(line) },
+            Block::Text(line, shown) if shown.on_page() => BlockView::Text { line: spans(line) },
             Block::List(lines, shown) if shown.on_page() => {
-                BlockView::List { lines: lines.iter().map(parts).collect() }
+                BlockView::List { lines: lines.iter().map(spans).collect() }
             }
             Block::Legend(lines, shown) if shown.on_page() => {
-                BlockView::Legend { lines: lines.iter().map(parts).collect() }
+                BlockView::Legend { lines: lines.iter().map(spans).collect() }
             }
             Block::Table(shown_table) if shown_table.shown.on_page() => {
                 let shown = shown_table.places(Shown::on_page);
@@ -340,7 +340,7 @@ fn table(table: &Table) -> TableView {
             Some(Cell::Gap(why)) => why.clone(),
             _ => String::new(),
         },
-        parts: cells.get(at).map_or_else(Vec::new, cell_parts),
+        spans: cells.get(at).map_or_else(Vec::new, cell_spans),
     };
     let rows = table.rows.iter().map(|row| match row {
         Row::Group(words) => RowView { group: words.clone(), cells: Vec::new() },
@@ -349,7 +349,7 @@ fn table(table: &Table) -> TableView {
         }
     });
     TableView {
-        caption: parts(&table.caption),
+        caption: spans(&table.caption),
         columns: shown
             .iter()
             .map(|at| (table.columns[*at].name.clone(), table.columns[*at].is_figure))
@@ -361,22 +361,22 @@ fn table(table: &Table) -> TableView {
 }
 
 /// A sentence's spans.
-pub fn parts(prose: &Prose) -> Vec<Part> {
+pub fn spans(prose: &Prose) -> Vec<SpanView> {
     let class = |class: Class| match class {
         Class::Text => "",
         Class::Figure => "figure",
         Class::Interval => "interval",
         Class::Command => "command",
     };
-    prose.spans().iter().map(|span| Part { class: class(span.class), text: span.text.clone() }).collect()
+    prose.spans().iter().map(|span| SpanView { class: class(span.class), text: span.text.clone() }).collect()
 }
 
-fn words(text: impl Into<String>) -> Vec<Part> {
-    vec![Part { class: "", text: text.into() }]
+fn words(text: impl Into<String>) -> Vec<SpanView> {
+    vec![SpanView { class: "", text: text.into() }]
 }
 
 /// A cell's spans.
-fn cell_parts(cell: &Cell) -> Vec<Part> {
+fn cell_spans(cell: &Cell) -> Vec<SpanView> {
     match cell {
         Cell::Text(text) => words(text.clone()),
         Cell::Named { name, about } if about.is_empty() || about == name => words(name.clone()),
@@ -386,32 +386,32 @@ fn cell_parts(cell: &Cell) -> Vec<Part> {
         Cell::Mean(interval) => words(numbers::value(interval.mean, &interval.unit)),
         Cell::Interval(interval) | Cell::Share(interval) => with_ends(interval),
         Cell::Ratio(ratio, says) => {
-            let mut parts = ratio_parts(ratio);
-            parts.push(Part { class: "mark", text: format!(" {}", ratio.words(*says)) });
-            parts
+            let mut spans = ratio_spans(ratio);
+            spans.push(SpanView { class: "mark", text: format!(" {}", ratio.words(*says)) });
+            spans
         }
-        Cell::BareRatio(ratio) => ratio_parts(ratio),
+        Cell::BareRatio(ratio) => ratio_spans(ratio),
         Cell::Bounds { low, high, unit } => words(crate::terminal::bounds(*low, *high, unit)),
-        Cell::Both(first, second) => [cell_parts(first), words(" "), cell_parts(second)].concat(),
+        Cell::Both(first, second) => [cell_spans(first), words(" "), cell_spans(second)].concat(),
         Cell::Bar { .. } => Vec::new(),
         Cell::Gap(_) => words("-"),
     }
 }
 
-fn with_ends(interval: &Interval) -> Vec<Part> {
+fn with_ends(interval: &Interval) -> Vec<SpanView> {
     let (figure, ends) = numbers::interval(interval);
-    let mut parts = words(figure);
-    parts.extend(ends.map(|ends| Part { class: "interval", text: format!(" {ends}") }));
-    parts
+    let mut spans = words(figure);
+    spans.extend(ends.map(|ends| SpanView { class: "interval", text: format!(" {ends}") }));
+    spans
 }
 
-fn ratio_parts(ratio: &Ratio) -> Vec<Part> {
-    let mut parts = words(format!("{}x", numbers::ratio(ratio.value)));
+fn ratio_spans(ratio: &Ratio) -> Vec<SpanView> {
+    let mut spans = words(format!("{}x", numbers::ratio(ratio.value)));
     if ratio.has_ends() {
         let ends = format!(" [{}, {}]", numbers::ratio(ratio.low), numbers::ratio(ratio.high));
-        parts.push(Part { class: "interval", text: ends });
+        spans.push(SpanView { class: "interval", text: ends });
     }
-    parts
+    spans
 }
 
 /// Chart data as JSON for a `<script>` element: `<`, `>` and `&` only as escapes (WHATWG HTML, "restrictions for

@@ -30,7 +30,7 @@ pub fn runs_jsonl(facts: &Facts<'_>, out: &mut dyn Write) -> Result<(), ReportEr
             "readings": run.readings, "other_cpu_times": run.other_cpu_times,
         });
         if facts.study.runs_whole() {
-            shown["metrics"] = said(run).map(|(name, value)| (name.to_owned(), json!(value))).collect();
+            shown["metrics"] = output_metrics(run).map(|(name, value)| (name.to_owned(), json!(value))).collect();
         }
         line(out, merged(head(run), shown))
     })
@@ -93,7 +93,7 @@ pub fn head(run: &Run) -> Value {
 }
 
 /// The metrics of a run's output by name.
-pub fn said(run: &Run) -> impl Iterator<Item = (&str, Option<f64>)> {
+pub fn output_metrics(run: &Run) -> impl Iterator<Item = (&str, Option<f64>)> {
     let readings = run.readings.iter().filter(|reading| reading.sampler == command::SAMPLER);
     readings.map(|reading| (reading.metric.as_str(), reading.value))
 }

@@ -12,7 +12,7 @@ use threadwise_study::probe::{PairSharing, Probe, Sharing};
 
 /// A placement on a machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PlacementHere {
+pub struct PlacementCpus {
     /// Its text.
     pub placement: String,
     /// OS numbers of its logical CPUs if no block draws others, or what the machine lacks for it.
@@ -20,7 +20,7 @@ pub struct PlacementHere {
 }
 
 /// The machine: counts over allowed and online logical CPUs, lists over all; and requested placements.
-pub fn topology(topology: &Topology, placements: &[PlacementHere]) -> String {
+pub fn topology(topology: &Topology, placements: &[PlacementCpus]) -> String {
     let ids = Ids(topology);
     let cpus = topology.logical_cpus.iter().enumerate();
     let cpus = cpus.map(|(id, cpu)| merged(json!(cpu), json!({"id": id, "siblings": ids.of(&cpu.siblings)})));
@@ -42,7 +42,7 @@ pub fn topology(topology: &Topology, placements: &[PlacementHere]) -> String {
     }))
 }
 
-fn placement(ids: &Ids<'_>, PlacementHere { placement, cpus }: &PlacementHere) -> Value {
+fn placement(ids: &Ids<'_>, PlacementCpus { placement, cpus }: &PlacementCpus) -> Value {
     let found = cpus.as_ref().ok();
     json!({
         "placement": placement, "logical_cpus": found.map(|cpus| ids.of(cpus)), "os_cpus": found,

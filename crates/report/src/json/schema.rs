@@ -5,7 +5,7 @@ use super::by_state::ByState;
 use schemars::{JsonSchema, Schema, SchemaGenerator, generate::SchemaSettings};
 use serde_json::{Map, Value, json};
 use threadwise_analysis::changed_with::ChangedWith;
-use threadwise_analysis::diagnostics::Found;
+use threadwise_analysis::diagnostics::QuestionAnswer;
 use threadwise_analysis::drift::Drift;
 use threadwise_analysis::external_arms::ExternalArms;
 use threadwise_analysis::kinds::scans::Parallel;
@@ -44,7 +44,7 @@ pub fn report() -> String {
         details["properties"].as_object_mut().and_then(|properties| properties.remove(moved));
     }
     // Answers to questions that are put to every study, by name.
-    details["additionalProperties"] = generator.subschema_for::<Found>().to_value();
+    details["additionalProperties"] = generator.subschema_for::<QuestionAnswer>().to_value();
     let mut schema = generator.into_root_schema_for::<Report<'_>>().to_value();
     let known = schema["$defs"].clone();
     schema["properties"]["details"] = details;

@@ -3,7 +3,7 @@
 //! Source: `proc_pid_task(5)`; `sched_setaffinity(2)`: a thread inherits the mask of its creator, and
 //! may change it.
 
-use super::lane::Lane;
+use super::treatment_run::TreatmentRun;
 use crate::memory;
 use crate::worker_process::WorkerProcess;
 use std::io;
@@ -12,19 +12,19 @@ use threadwise_machine::{CpuSet, pin};
 
 /// Compares every session's mask with its placement, and the memory policy with the requested one;
 /// a worker that differs takes no slices.
-pub(super) fn check(lane: &mut Lane<'_>) {
-    let Some(pid) = lane.worker.as_ref().map(WorkerProcess::pid) else { return };
+pub(super) fn check(run: &mut TreatmentRun<'_>) {
+    let Some(pid) = run.worker.as_ref().map(WorkerProcess::pid) else { return };
     let read = |tid: &u32| pin::thread_affinity(pid, *tid);
-    let masks: Vec<io::Result<CpuSet>> = lane.tids.iter().map(read).collect();
-    let lost = lost_pin(&lane.placement.sessions, &masks)
-        .or_else(|| lost_server_pin(&lane.placed))
-        .or_else(|| astray(&threads(pid), &at_home(lane)));
+    let masks: Vec<io::Result<CpuSet>> = run.tids.iter().map(read).collect();
+    let lost = lost_pin(&run.placement.sessions, &masks)
+        .or_else(|| lost_server_pin(&run.placed))
+        .or_else(|| astray(&threads(pid), &at_home(run)));
     if let Some(message) = lost {
-        lane.worker = None;
-        lane.invalidate("lost-pin", message);
-    } else if let Some(message) = memory::lost_policy(lane.memory, pid, &lane.tids) {
-        lane.worker = None;
-        lane.invalidate("lost-memory-policy", message);
+        run.worker = None;
+        run.invalidate("lost-pin", message);
+    } else if let Some(message) = memory::lost_policy(run.memory, pid, &run.tids) {
+        run.worker = None;
+        run.invalidate("lost-memory-policy", message);
     }
 }
 
@@ -40,8 +40,8 @@ fn lost_pin(wanted: &[CpuSet], masks: &[io::Result<CpuSet>]) -> Option<String> {
 
 /// Logical CPUs of the worker's threads: the treatment's and those of its service threads.
 /// Empty for a treatment without a placement.
-fn at_home(lane: &Lane<'_>) -> CpuSet {
-    match (lane.placement.set(), lane.service) {
+fn at_home(run: &TreatmentRun<'_>) -> CpuSet {
+    match (run.placement.set(), run.service) {
         (set, Some(service)) if !set.is_empty() => set.union(service),
         (set, _) => set,
     }

@@ -4,8 +4,8 @@
 //! logical CPUs again (docs/SMT.md, "Putting back"), which is checked before any of them runs.
 
 use super::input::Input;
-use super::lane::Lane;
 use super::slice::{self, Around, Turn};
+use super::treatment_run::TreatmentRun;
 use super::workers::{self, first_sequence, pids};
 use super::{binding, command, warm};
 use crate::guard::BlockUse;
@@ -40,7 +40,7 @@ pub(super) struct Done {
 /// Runs all phases, and restores the machine.
 pub(super) fn run(
     input: &Input<'_>,
-    lanes: &mut [Lane<'_>],
+    runs: &mut [TreatmentRun<'_>],
     means: Means<'_, '_>,
     on_slice: &mut OnSlice<'_>,
 ) -> Done {
@@ -52,17 +52,17 @@ pub(super) fn run(
             done.interrupted = true;
             break;
         }
-        let Ok(online) = enter(input, lanes, phase, (watch, switch.as_deref_mut())) else {
+        let Ok(online) = enter(input, runs, phase, (watch, switch.as_deref_mut())) else {
             number += phase.slices.len() as u64;
             continue;
         };
         let is_new = online.as_ref().is_some_and(|switched| switched.is_new);
         if is_new && input.study.settles() {
-            settle(input, lanes, (phase, number));
+            settle(input, runs, (phase, number));
         }
         let online = online.map(|switched| switched.online);
         let used =
-            run_phase(input, lanes, (phase, number), (watch, online.as_ref()), (&mut done, &mut *on_slice));
+            run_phase(input, runs, (phase, number), (watch, online.as_ref()), (&mut done, &mut *on_slice));
         done.used = match (at, done.used.take(), used) {
             (0, _, used) => used,
             (_, before, used) => before.zip(used).map(|(before, used)| before.and(&used)),
@@ -77,40 +77,40 @@ pub(super) fn run(
     {
         done.notes.push(format!("after block {}: {}", input.plan.block, failure.message).into());
     }
-    let stopped = |lane: &Lane<'_>| matches!(&lane.status, RunStatus::Failed { kind, .. } if kind == crate::worker_process::STOPPED);
-    done.interrupted |= lanes.iter().any(stopped);
+    let stopped = |run: &TreatmentRun<'_>| matches!(&run.status, RunStatus::Failed { kind, .. } if kind == crate::worker_process::STOPPED);
+    done.interrupted |= runs.iter().any(stopped);
     done
 }
 
 /// Runs the treatments of a phase unmeasured after a switch, in the order of its first round.
-fn settle(input: &Input<'_>, lanes: &mut [Lane<'_>], (phase, first_number): (&Phase, u64)) {
+fn settle(input: &Input<'_>, runs: &mut [TreatmentRun<'_>], (phase, first_number): (&Phase, u64)) {
     let round = phase.slices.first().map(|(round, _)| *round);
     let first = phase.slices.iter().filter(|(of_round, _)| Some(*of_round) == round);
     let treatments: Vec<usize> = first.map(|(_, treatment)| *treatment).collect();
     let sequence = first_sequence(input.study, input.plan.block) + first_number;
-    warm::settle(input, lanes, (&treatments, sequence), SETTLE_NS);
+    warm::settle(input, runs, (&treatments, sequence), SETTLE_NS);
 }
 
 /// Switches the machine for a phase. Returns what was done if it is switched at all; after an error the phase's runs
 /// have failed.
 fn enter(
     input: &Input<'_>,
-    lanes: &mut [Lane<'_>],
+    runs: &mut [TreatmentRun<'_>],
     phase: &Phase,
     (watch, switch): (&mut Watch, Option<&mut Switch<'_>>),
 ) -> Result<Option<Switched>, ()> {
     let Some(switch) = switch else { return Ok(None) };
     let is_of_phase = |at: usize| phase.slices.iter().any(|(_, treatment)| *treatment == at);
-    let lanes = lanes.iter_mut().enumerate().filter(|(at, _)| is_of_phase(*at)).map(|(_, lane)| lane);
+    let runs = runs.iter_mut().enumerate().filter(|(at, _)| is_of_phase(*at)).map(|(_, run)| run);
     match switch.to(&phase.arm, input.plan, input.study) {
         Err(failure) => {
-            lanes.for_each(|lane| lane.fail(failure.clone()));
+            runs.for_each(|run| run.fail(failure.clone()));
             Err(())
         }
         Ok(switched) => {
-            for lane in lanes {
-                switch::add(&mut lane.readings, &switched, input.clock.now_ns());
-                binding::check(lane);
+            for run in runs {
+                switch::add(&mut run.readings, &switched, input.clock.now_ns());
+                binding::check(run);
             }
             watch.reopen(input.topology);
             Ok(Some(switched))
@@ -121,30 +121,30 @@ fn enter(
 /// Runs the slices of a phase. Returns what was used and waited for, if known.
 fn run_phase(
     input: &Input<'_>,
-    lanes: &mut [Lane<'_>],
+    runs: &mut [TreatmentRun<'_>],
     (phase, first_number): (&Phase, u64),
     (watch, online): (&mut Watch, Option<&CpuSet>),
     (done, on_slice): (&mut Done, &mut OnSlice<'_>),
 ) -> Option<BlockUse> {
-    let before = watch.mark(&pids(lanes));
-    let alive = |lanes: &[Lane<'_>]| lanes.iter().filter(|lane| lane.worker.is_some()).count();
-    let (alive_before, began_ns) = (alive(lanes), input.clock.now_ns());
+    let before = watch.mark(&pids(runs));
+    let alive = |runs: &[TreatmentRun<'_>]| runs.iter().filter(|run| run.worker.is_some()).count();
+    let (alive_before, began_ns) = (alive(runs), input.clock.now_ns());
     let (looking, without) = looking(input, online);
     // Reported once.
     done.notes.extend(without.filter(|_| first_number == 0));
     let mut around = Around { watch, looking };
-    done.interrupted = !run_slices(input, lanes, (phase, first_number), &mut around, on_slice);
+    done.interrupted = !run_slices(input, runs, (phase, first_number), &mut around, on_slice);
     let phase_ns = input.clock.now_ns().saturating_sub(began_ns);
-    let after = around.watch.mark(&pids(lanes));
+    let after = around.watch.mark(&pids(runs));
     // The times of a worker that ended in between are lost.
-    let is_same = alive_before == alive(lanes);
+    let is_same = alive_before == alive(runs);
     watch::block_use(before, after, phase_ns).filter(|_| is_same && !input.study.is_simulated())
 }
 
 /// `false` if stopped before the end.
 fn run_slices(
     input: &Input<'_>,
-    lanes: &mut [Lane<'_>],
+    runs: &mut [TreatmentRun<'_>],
     (phase, first_number): (&Phase, u64),
     around: &mut Around<'_>,
     on_slice: &mut OnSlice<'_>,
@@ -155,18 +155,18 @@ fn run_slices(
         if input.stop.load(Ordering::Relaxed) {
             return false;
         }
-        let Some(lane) = lanes.get_mut(treatment) else { continue };
+        let Some(run) = runs.get_mut(treatment) else { continue };
         if alone {
-            workers::start(input, treatment, lane);
-            workers::await_ready(input, lane);
+            workers::start(input, treatment, run);
+            workers::await_ready(input, run);
         }
-        let taken = workers::prepare_slice(input, treatment, lane)
-            && slice::take(input, lane, around, Turn { sequence: first + number, number, round });
+        let taken = workers::prepare_slice(input, treatment, run)
+            && slice::take(input, run, around, Turn { sequence: first + number, number, round });
         if alone {
-            workers::finish_all(input, std::slice::from_mut(lane), false);
-            command::clear_up(lane.status.is_valid(), input.folders);
+            workers::finish_all(input, std::slice::from_mut(run), false);
+            command::clear_up(run.status.is_valid(), input.folders);
         }
-        on_slice(number, lane.name, taken.then(|| lane.slices.last()).flatten());
+        on_slice(number, run.name, taken.then(|| run.slices.last()).flatten());
     }
     true
 }

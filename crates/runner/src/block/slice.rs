@@ -1,7 +1,7 @@
 //! One slice of one treatment, with the readings and looks around it.
 
 use super::input::Input;
-use super::lane::Lane;
+use super::treatment_run::TreatmentRun;
 use super::{accept, command};
 use crate::looks::Looking;
 use crate::watch::Watch;
@@ -36,34 +36,39 @@ pub(super) struct Turn {
 }
 
 /// Takes a slice. Returns `false` if none was taken.
-pub(super) fn take(input: &Input<'_>, lane: &mut Lane<'_>, around: &mut Around<'_>, turn: Turn) -> bool {
-    if lane.worker.is_none() {
+pub(super) fn take(
+    input: &Input<'_>,
+    run: &mut TreatmentRun<'_>,
+    around: &mut Around<'_>,
+    turn: Turn,
+) -> bool {
+    if run.worker.is_none() {
         return false;
     }
     let clock = input.clock;
     let Around { watch, looking } = around;
     let mut looking = looking.as_mut().filter(|looking| looking.is_due(turn.round));
-    let (cpus, pids) = (lane.placement.set(), lane.pids.clone());
+    let (cpus, pids) = (run.placement.set(), run.pids.clone());
     watch.start(clock, &cpus, &pids);
     let mut looks: Vec<SliceLook> = Vec::new();
     looks.extend(
-        looking.as_mut().and_then(|looking| looking.look(Moment::Before, clock, &mut lane.neighbours)),
+        looking.as_mut().and_then(|looking| looking.look(Moment::Before, clock, &mut run.neighbours)),
     );
-    let scripts = input.plan.session_scripts(turn.round, lane.streams, lane.tids.len());
-    let reply = ask(input, lane, turn, (watch, looking.as_deref_mut()), &mut looks);
-    let cpu_times = watch.finish(clock, &cpus, &pids, &mut lane.readings);
-    looks.extend(looking.and_then(|looking| looking.look(Moment::After, clock, &mut lane.neighbours)));
+    let scripts = input.plan.session_scripts(turn.round, run.streams, run.tids.len());
+    let reply = ask(input, run, turn, (watch, looking.as_deref_mut()), &mut looks);
+    let cpu_times = watch.finish(clock, &cpus, &pids, &mut run.readings);
+    looks.extend(looking.and_then(|looking| looking.look(Moment::After, clock, &mut run.neighbours)));
     let place = (turn.sequence, turn.round);
-    let taken = reply.and_then(|reply| accept::slice(reply, place, lane.tids.len(), &scripts, clock));
+    let taken = reply.and_then(|reply| accept::slice(reply, place, run.tids.len(), &scripts, clock));
     match taken {
         Ok(slice) => {
             // The CPUs do nothing for a model's slice.
             let cpu_times = if input.study.is_simulated() { Vec::new() } else { cpu_times };
-            keep(input, lane, Slice { cpu_times, looks, ..slice });
+            keep(input, run, Slice { cpu_times, looks, ..slice });
             true
         }
         Err(failure) => {
-            lane.fail(failure);
+            run.fail(failure);
             false
         }
     }
@@ -72,18 +77,18 @@ pub(super) fn take(input: &Input<'_>, lane: &mut Lane<'_>, around: &mut Around<'
 /// Has the worker run its sessions, and meanwhile reads and looks if the slice is long or drawn for it.
 fn ask(
     input: &Input<'_>,
-    lane: &mut Lane<'_>,
+    run: &mut TreatmentRun<'_>,
     turn: Turn,
     (watch, mut looking): (&mut Watch, Option<&mut Looking>),
     looks: &mut Vec<SliceLook>,
 ) -> Result<Reply, Failure> {
-    let (cpus, pids, neighbours) = (lane.placement.set(), &lane.pids, &mut lane.neighbours);
-    let scripts = input.plan.session_scripts(turn.round, lane.streams, lane.tids.len());
-    let Some(worker) = &mut lane.worker else {
+    let (cpus, pids, neighbours) = (run.placement.set(), &run.pids, &mut run.neighbours);
+    let scripts = input.plan.session_scripts(turn.round, run.streams, run.tids.len());
+    let Some(worker) = &mut run.worker else {
         return Err(Failure::new("crash", "the worker has ended"));
     };
     let (plan, clock) = (input.plan, input.clock);
-    let measured_ns = lane.warmup.as_ref().map(|warmup| warmup.ns);
+    let measured_ns = run.warmup.as_ref().map(|warmup| warmup.ns);
     let warmup_ns = input.study.design.rewarm_ns.or(measured_ns).unwrap_or(warmup::LIMIT_NS);
     let window_ns = plan.window_ns;
     let (rewarm, window) = (Duration::from_nanos(warmup_ns), Duration::from_nanos(window_ns));
@@ -108,7 +113,7 @@ fn ask(
     };
     let mut act = || act().or_else(|| is_long.then_some(READ_EVERY));
     let interim = first.map(|first| Interim::new(first, &mut act));
-    let piece_ns = plan.piece_ns.filter(|_| lane.counts_pieces);
+    let piece_ns = plan.piece_ns.filter(|_| run.counts_pieces);
     let go = Request::Go { sequence: turn.sequence, warmup_ns, window_ns, queries: scripts, piece_ns };
     worker.send(&go, input.stop).and_then(|()| match worker.receive_meanwhile(wait, interim)? {
         reply @ Reply::Slice { .. } => Ok(reply),
@@ -117,8 +122,8 @@ fn ask(
 }
 
 /// Adds a slice to its run, after comparing its answers.
-fn keep(input: &Input<'_>, lane: &mut Lane<'_>, mut slice: Slice) {
-    lane.readings.extend(command::readings(input.study, lane.name, &slice));
+fn keep(input: &Input<'_>, run: &mut TreatmentRun<'_>, mut slice: Slice) {
+    run.readings.extend(command::readings(input.study, run.name, &slice));
     let pieces = input.plan.piece_ns.map(|piece_ns| input.plan.window_ns.div_ceil(piece_ns));
     for session in &mut slice.sessions {
         // Only requested values are stored.
@@ -128,12 +133,12 @@ fn keep(input: &Input<'_>, lane: &mut Lane<'_>, mut slice: Slice) {
     }
     let difference = input.queries.and_then(|queries| queries.check(&mut slice));
     let wrong: u64 = slice.sessions.iter().map(|session| session.answers_wrong).sum();
-    lane.slices.push(slice);
+    run.slices.push(slice);
     if wrong > 0 {
         let checked: u64 =
-            lane.slices.iter().flat_map(|slice| &slice.sessions).map(|s| s.answers_checked).sum();
+            run.slices.iter().flat_map(|slice| &slice.sessions).map(|s| s.answers_checked).sum();
         let detail = difference.map_or(String::new(), |difference| format!("; {difference}"));
         let why = format!("{wrong} wrong answers of {checked} checked{detail}");
-        lane.fail(Failure::new("wrong-answer", why));
+        run.fail(Failure::new("wrong-answer", why));
     }
 }

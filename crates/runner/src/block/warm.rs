@@ -5,7 +5,7 @@
 
 use super::accept;
 use super::input::Input;
-use super::lane::Lane;
+use super::treatment_run::TreatmentRun;
 use crate::warmup::{PIECE_NS, Window, choose, orders};
 use crate::worker_process::{Failure, Wait};
 use std::sync::atomic::Ordering;
@@ -19,55 +19,55 @@ const GRACE: Duration = Duration::from_millis(250);
 
 /// Measures the unknown warm-ups. A study with a fixed re-warm has none. Returns whether there was anything to
 /// measure. `sequence` is the number of the block's first slice, which the windows share.
-pub(super) fn measure(input: &Input<'_>, lanes: &mut [Lane<'_>], sequence: u64) -> bool {
-    let is_lacking = |lane: &Lane<'_>| lane.worker.is_some() && lane.warmup.is_none();
-    if input.study.design.rewarm_ns.is_some() || !lanes.iter().any(is_lacking) {
+pub(super) fn measure(input: &Input<'_>, runs: &mut [TreatmentRun<'_>], sequence: u64) -> bool {
+    let is_lacking = |run: &TreatmentRun<'_>| run.worker.is_some() && run.warmup.is_none();
+    if input.study.design.rewarm_ns.is_some() || !runs.iter().any(is_lacking) {
         return false;
     }
-    let mut seen: Vec<Vec<Window>> = vec![Vec::new(); lanes.len()];
+    let mut seen: Vec<Vec<Window>> = vec![Vec::new(); runs.len()];
     for at in orders(&input.plan.rounds).concat() {
         if input.stop.load(Ordering::Relaxed) {
             return false;
         }
-        let Some(lane) = lanes.get_mut(at).filter(|lane| lane.worker.is_some()) else { continue };
-        if !lane.counts_pieces {
+        let Some(run) = runs.get_mut(at).filter(|run| run.worker.is_some()) else { continue };
+        if !run.counts_pieces {
             seen[at] = vec![Window::default()];
             continue;
         }
-        match window(input, lane, sequence) {
+        match window(input, run, sequence) {
             Ok(window) => seen[at].push(window),
-            Err(failure) => lane.fail(failure),
+            Err(failure) => run.fail(failure),
         }
     }
-    for (lane, windows) in lanes.iter_mut().zip(&seen) {
-        if lane.worker.is_none() || lane.warmup.is_some() {
+    for (run, windows) in runs.iter_mut().zip(&seen) {
+        if run.worker.is_none() || run.warmup.is_some() {
             continue;
         }
         let warmup = choose(windows, input.study.design.margin);
         if let Err(why) = &warmup.piece_ns {
-            lane.notes.push(
-                format!("warm-up of {}: {} ms, not seen: {why}", lane.name, warmup.ns / 1_000_000).into(),
+            run.notes.push(
+                format!("warm-up of {}: {} ms, not seen: {why}", run.name, warmup.ns / 1_000_000).into(),
             );
         }
-        lane.warmup = Some(warmup);
+        run.warmup = Some(warmup);
     }
-    alike(input, lanes);
+    alike(input, runs);
     true
 }
 
 /// A and A′ are the same, so they have one warm-up: the longer of both.
-fn alike(input: &Input<'_>, lanes: &mut [Lane<'_>]) {
+fn alike(input: &Input<'_>, runs: &mut [TreatmentRun<'_>]) {
     for group in input.study.groups() {
         let of_group = input.study.treatments.iter().enumerate();
         let pair: Vec<usize> = of_group
             .filter(|(_, treatment)| treatment.group == group && treatment.role != Role::Compared)
             .map(|(at, _)| at)
-            .filter(|at| lanes.get(*at).is_some_and(|lane| lane.warmup.is_some()))
+            .filter(|at| runs.get(*at).is_some_and(|run| run.warmup.is_some()))
             .collect();
-        let known = pair.iter().filter_map(|at| lanes[*at].warmup.clone());
+        let known = pair.iter().filter_map(|at| runs[*at].warmup.clone());
         let Some(longest) = known.max_by_key(|warmup| warmup.ns) else { continue };
         for at in pair {
-            lanes[at].warmup = Some(longest.clone());
+            runs[at].warmup = Some(longest.clone());
         }
     }
 }
@@ -75,7 +75,7 @@ fn alike(input: &Input<'_>, lanes: &mut [Lane<'_>]) {
 /// Runs the treatments of a phase by turns unmeasured, after a switch of the machine, for at least `settle_ns`.
 pub(super) fn settle(
     input: &Input<'_>,
-    lanes: &mut [Lane<'_>],
+    runs: &mut [TreatmentRun<'_>],
     (treatments, sequence): (&[usize], u64),
     settle_ns: u64,
 ) {
@@ -83,10 +83,10 @@ pub(super) fn settle(
     while input.clock.now_ns() < until_ns && !input.stop.load(Ordering::Relaxed) {
         let mut is_alive = false;
         for at in treatments {
-            let Some(lane) = lanes.get_mut(*at).filter(|lane| lane.worker.is_some()) else { continue };
-            match window(input, lane, sequence) {
+            let Some(run) = runs.get_mut(*at).filter(|run| run.worker.is_some()) else { continue };
+            match window(input, run, sequence) {
                 Ok(_) => is_alive = true,
-                Err(failure) => lane.fail(failure),
+                Err(failure) => run.fail(failure),
             }
         }
         if !is_alive {
@@ -96,8 +96,8 @@ pub(super) fn settle(
 }
 
 /// One window, from the moment in which the sessions are released.
-fn window(input: &Input<'_>, lane: &mut Lane<'_>, sequence: u64) -> Result<Window, Failure> {
-    let Some(worker) = &mut lane.worker else {
+fn window(input: &Input<'_>, run: &mut TreatmentRun<'_>, sequence: u64) -> Result<Window, Failure> {
+    let Some(worker) = &mut run.worker else {
         return Err(Failure::new("crash", "the worker has ended"));
     };
     let length = Duration::from_nanos(WINDOW_NS);
@@ -119,7 +119,7 @@ fn window(input: &Input<'_>, lane: &mut Lane<'_>, sequence: u64) -> Result<Windo
         reply @ Reply::Slice { .. } => reply,
         other => return Err(worker.unexpected("slice", &other)),
     };
-    let slice = accept::slice(reply, (sequence, 0), lane.tids.len(), &[], input.clock)?;
+    let slice = accept::slice(reply, (sequence, 0), run.tids.len(), &[], input.clock)?;
     let wrong: u64 = slice.sessions.iter().map(|session| session.answers_wrong).sum();
     if wrong > 0 {
         return Err(Failure::new("wrong-answer", format!("{wrong} wrong answers while it was warmed")));

@@ -1,10 +1,10 @@
 //! Workers of a block: started and warmed before its slices, checked and ended after them.
 
 use super::input::Input;
-use super::lane::Lane;
+use super::treatment_run::TreatmentRun;
 use super::{binding, command, leftovers, pages};
 use crate::watch;
-use crate::worker_process::{Failure, Place, WorkerProcess};
+use crate::worker_process::{Failure, WorkerLaunch, WorkerProcess};
 use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -20,9 +20,9 @@ const MOST_PHYSICAL_SHARE: f64 = 0.001;
 const SAID_AT_THE_END: [&str; 2] = ["wrong-answer", "engine"];
 
 /// Every process that works for the block, each once.
-pub(super) fn pids(lanes: &[Lane<'_>]) -> Vec<u32> {
+pub(super) fn pids(runs: &[TreatmentRun<'_>]) -> Vec<u32> {
     let mut all: Vec<u32> =
-        lanes.iter().filter(|lane| lane.worker.is_some()).flat_map(|lane| lane.pids.clone()).collect();
+        runs.iter().filter(|run| run.worker.is_some()).flat_map(|run| run.pids.clone()).collect();
     all.sort_unstable();
     all.dedup();
     all
@@ -32,19 +32,19 @@ pub(super) fn pids(lanes: &[Lane<'_>]) -> Vec<u32> {
 /// of the block's first round: the effects of a fixed order on a worker (for instance the physical memory that is
 /// left for it) would be the same in every block, and so part of the ratio and not of the
 /// noise. Figures: docs/METHODOLOGY.md.
-pub(super) fn prepare_all(input: &Input<'_>, lanes: &mut [Lane<'_>]) {
+pub(super) fn prepare_all(input: &Input<'_>, runs: &mut [TreatmentRun<'_>]) {
     let mut busy = VecDeque::new();
-    for at in preparation_order(&input.plan.rounds, lanes.len()) {
+    for at in preparation_order(&input.plan.rounds, runs.len()) {
         if busy.len() >= input.concurrent.max(1)
             && let Some(first) = busy.pop_front()
         {
-            await_ready(input, &mut lanes[first]);
+            await_ready(input, &mut runs[first]);
         }
-        start(input, at, &mut lanes[at]);
+        start(input, at, &mut runs[at]);
         busy.push_back(at);
     }
     for at in busy {
-        await_ready(input, &mut lanes[at]);
+        await_ready(input, &mut runs[at]);
     }
 }
 
@@ -56,29 +56,29 @@ fn preparation_order(rounds: &[Vec<usize>], treatments: usize) -> Vec<usize> {
     order
 }
 
-pub(super) fn start(input: &Input<'_>, at: usize, lane: &mut Lane<'_>) {
-    lane.started_ns = input.clock.now_ns();
+pub(super) fn start(input: &Input<'_>, at: usize, run: &mut TreatmentRun<'_>) {
+    run.started_ns = input.clock.now_ns();
     let log = input.folders.logs.join(format!("block-{}-treatment-{at}.log", input.plan.block));
-    let cpus = mask(lane.placement.set(), input.allowed);
+    let cpus = mask(run.placement.set(), input.allowed);
     let mark = leftovers::mark(input.folders, input.plan.block);
     let folder = input.folders.instances.get(at).map_or(input.folders.data, PathBuf::as_path);
-    let place = Place { cpus: &cpus, memory: lane.memory, folder, log: &log, mark: &mark };
-    let sessions = lane.placement.sessions.iter();
+    let launch = WorkerLaunch { cpus: &cpus, memory: run.memory, folder, log: &log, mark: &mark };
+    let sessions = run.placement.sessions.iter();
     let prepare = Request::Prepare {
         protocol: VERSION,
-        load: command::load_of_block(input.study, lane.load, input.plan.block),
+        load: command::load_of_block(input.study, run.load, input.plan.block),
         sessions: sessions.map(|cpus| WireSession { cpus: cpus.to_string() }).collect(),
         seed: input.plan.seed,
-        service: lane.service.map(CpuSet::to_string),
+        service: run.service.map(CpuSet::to_string),
         journal: input.folders.journal.map(|journal| journal.display().to_string()),
     };
     let treatment = input.study.treatments.get(at);
     let program = treatment.map_or(&input.settings.worker, |treatment| input.settings.worker_of(treatment));
-    let started = WorkerProcess::start(program, place, input.settings.deadlines);
+    let started = WorkerProcess::start(program, launch, input.settings.deadlines);
     // `prepare` waits in the pipe while the worker starts, so that workers start in parallel.
     match started.and_then(|mut worker| worker.send(&prepare, input.stop).map(|()| worker)) {
-        Ok(worker) => lane.worker = Some(worker),
-        Err(failure) => lane.fail(failure),
+        Ok(worker) => run.worker = Some(worker),
+        Err(failure) => run.fail(failure),
     }
 }
 
@@ -87,14 +87,14 @@ fn mask(placement: CpuSet, allowed: &CpuSet) -> CpuSet {
     if placement.is_empty() { allowed.clone() } else { placement }
 }
 
-pub(super) fn await_ready(input: &Input<'_>, lane: &mut Lane<'_>) {
-    let Some(worker) = &mut lane.worker else { return };
+pub(super) fn await_ready(input: &Input<'_>, run: &mut TreatmentRun<'_>) {
+    let Some(worker) = &mut run.worker else { return };
     let deadline = input.settings.deadlines.prepare;
     let pid = worker.pid();
     let ready = worker.hello(input.stop).and_then(|hello| {
         match worker.receive("prepare", deadline, Some(input.stop))? {
             Reply::Ready { tids, placed, notes, note_codes, memory }
-                if tids.len() == lane.placement.sessions.len() =>
+                if tids.len() == run.placement.sessions.len() =>
             {
                 let placed: Result<Vec<Placed>, _> = placed.into_iter().map(Placed::try_from).collect();
                 let placed = placed.map_err(|error| Failure::new("protocol", error.to_string()))?;
@@ -105,20 +105,20 @@ pub(super) fn await_ready(input: &Input<'_>, lane: &mut Lane<'_>) {
     });
     match ready {
         Ok((tids, placed, notes, counts_pieces, memory)) => {
-            lane.counts_pieces = counts_pieces;
-            lane.tids = tids;
-            lane.pids = [pid].into_iter().chain(placed.iter().map(|thread| thread.pid)).collect();
-            lane.pids.sort_unstable();
-            lane.pids.dedup();
-            lane.placed = placed;
-            lane.notes.extend(notes);
-            lane.prepare_ns = input.clock.now_ns().saturating_sub(lane.started_ns);
-            binding::check(lane);
-            pages::read(input, lane);
-            pages::of_server(input, lane, memory);
-            (input.on_ready)(lane.prepare_ns as f64 / 1e9);
+            run.counts_pieces = counts_pieces;
+            run.tids = tids;
+            run.pids = [pid].into_iter().chain(placed.iter().map(|thread| thread.pid)).collect();
+            run.pids.sort_unstable();
+            run.pids.dedup();
+            run.placed = placed;
+            run.notes.extend(notes);
+            run.prepare_ns = input.clock.now_ns().saturating_sub(run.started_ns);
+            binding::check(run);
+            pages::read(input, run);
+            pages::of_server(input, run, memory);
+            (input.on_ready)(run.prepare_ns as f64 / 1e9);
         }
-        Err(failure) => lane.fail(failure),
+        Err(failure) => run.fail(failure),
     }
 }
 
@@ -129,14 +129,14 @@ pub fn first_sequence(study: &Study, block: u32) -> u64 {
 }
 
 /// Preparation outside of a slice. `false` if it failed.
-pub(super) fn prepare_slice(input: &Input<'_>, treatment: usize, lane: &mut Lane<'_>) -> bool {
-    if let Some(quota) = input.study.quota.filter(|_| lane.worker.is_some()) {
+pub(super) fn prepare_slice(input: &Input<'_>, treatment: usize, run: &mut TreatmentRun<'_>) -> bool {
+    if let Some(quota) = input.study.quota.filter(|_| run.worker.is_some()) {
         wait(Duration::from_nanos(quota.idle_ns()), input.stop);
     }
-    let Some(queries) = input.queries.filter(|_| lane.worker.is_some()) else { return true };
+    let Some(queries) = input.queries.filter(|_| run.worker.is_some()) else { return true };
     let prepared = queries.before(treatment);
     if let Err(why) = &prepared {
-        lane.fail(Failure::new("engine", why.clone()));
+        run.fail(Failure::new("engine", why.clone()));
     }
     prepared.is_ok()
 }
@@ -153,37 +153,37 @@ fn wait(time: Duration, stop: &AtomicBool) {
 }
 
 /// Checks masks and memory policies again, stops the remaining workers, and judges their runs.
-pub(super) fn finish_all(input: &Input<'_>, lanes: &mut [Lane<'_>], must_be_cached: bool) {
-    for lane in lanes.iter_mut() {
-        binding::check(lane);
-        pages::read(input, lane);
-        if let Some(worker) = &mut lane.worker {
+pub(super) fn finish_all(input: &Input<'_>, runs: &mut [TreatmentRun<'_>], must_be_cached: bool) {
+    for run in runs.iter_mut() {
+        binding::check(run);
+        pages::read(input, run);
+        if let Some(worker) = &mut run.worker {
             worker.ask_to_stop();
         }
     }
-    for lane in lanes.iter_mut() {
-        match lane.worker.take().map(|worker| worker.stopped(input.stop)) {
-            Some(Ok(memory)) => pages::of_server(input, lane, memory),
+    for run in runs.iter_mut() {
+        match run.worker.take().map(|worker| worker.stopped(input.stop)) {
+            Some(Ok(memory)) => pages::of_server(input, run, memory),
             // It found its data wrong, or could not restore it. One that cannot stop for another
             // reason is killed, which does not affect complete slices.
-            Some(Err(failure)) if SAID_AT_THE_END.contains(&failure.kind.as_str()) => lane.fail(failure),
+            Some(Err(failure)) if SAID_AT_THE_END.contains(&failure.kind.as_str()) => run.fail(failure),
             _ => {}
         }
-        if lane.status.is_valid() {
-            if let Some(message) = not_cached(&lane.slices).filter(|_| must_be_cached) {
-                lane.invalidate("not-cached", message);
-            } else if watch::throttled_periods(&lane.readings) > 0.0 && !is_beyond_quota(input.study, lane) {
-                let periods = watch::throttled_periods(&lane.readings);
-                lane.invalidate("throttled", format!("a CPU quota throttled it, periods: {periods}"));
+        if run.status.is_valid() {
+            if let Some(message) = not_cached(&run.slices).filter(|_| must_be_cached) {
+                run.invalidate("not-cached", message);
+            } else if watch::throttled_periods(&run.readings) > 0.0 && !is_beyond_quota(input.study, run) {
+                let periods = watch::throttled_periods(&run.readings);
+                run.invalidate("throttled", format!("a CPU quota throttled it, periods: {periods}"));
             }
         }
     }
 }
 
 /// Whether the treatment uses up a quota that the study is made for: then throttling is part of the result.
-fn is_beyond_quota(study: &Study, lane: &Lane<'_>) -> bool {
-    let treatment = study.treatment(lane.name).map(|(_, treatment)| treatment);
-    treatment.is_some_and(|treatment| study.is_beyond_quota(treatment, lane.placement.set().len()))
+fn is_beyond_quota(study: &Study, run: &TreatmentRun<'_>) -> bool {
+    let treatment = study.treatment(run.name).map(|(_, treatment)| treatment);
+    treatment.is_some_and(|treatment| study.is_beyond_quota(treatment, run.placement.set().len()))
 }
 
 /// Why the run's data was not cached; `None` if it was.

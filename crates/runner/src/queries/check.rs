@@ -7,7 +7,7 @@ use crate::RunnerError;
 use crate::load::request;
 use crate::settings::{Deadlines, Settings, Worker};
 use crate::workdir::Workdir;
-use crate::worker_process::{Failure, Place, WorkerProcess};
+use crate::worker_process::{Failure, WorkerLaunch, WorkerProcess};
 use std::sync::atomic::AtomicBool;
 use threadwise_engine::protocol::{Reply, Request, VERSION, WireLoad};
 use threadwise_machine::{CpuSet, MemoryBinding};
@@ -38,10 +38,11 @@ fn check_with(study: &Study, worker: &Worker, treatments: &[&Treatment]) -> Resu
     let workdir = Workdir::of(&settings)?;
     let log = workdir.path().join("check.log");
     let (everywhere, memory) = (CpuSet::new(), MemoryBinding::default());
-    let place = Place { cpus: &everywhere, memory: &memory, folder: workdir.path(), log: &log, mark: &log };
+    let launch =
+        WorkerLaunch { cpus: &everywhere, memory: &memory, folder: workdir.path(), log: &log, mark: &log };
     let broken = |failure| RunnerError::Worker { program: worker.program.clone(), failure };
     let deadlines = settings.deadlines;
-    let mut asked = WorkerProcess::start(worker, place, deadlines).map_err(broken)?;
+    let mut asked = WorkerProcess::start(worker, launch, deadlines).map_err(broken)?;
     let never = AtomicBool::new(false);
     asked.hello(&never).map_err(broken)?;
     for treatment in treatments {

@@ -95,8 +95,8 @@ fn place(data: &Dataset, folder: &Path, study: &Study, treatments: &[usize]) -> 
         link(&data.folder, &name)?;
         return Ok(data.folder.clone());
     }
-    let room = guard::read_free_bytes(folder);
-    guard::check_disk(folder, data.bytes(), room)?;
+    let free_bytes = guard::read_free_bytes(folder);
+    guard::check_disk(folder, data.bytes(), free_bytes)?;
     template::copy(&data.folder, &name, None).map_err(failed)?;
     template::sync(&name).map_err(failed)?;
     Ok(name)

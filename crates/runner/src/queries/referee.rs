@@ -8,7 +8,7 @@ use crate::RunnerError;
 use crate::event::Event;
 use crate::places::Folders;
 use crate::settings::{Deadlines, QuerySettings};
-use crate::worker_process::{Failure, Place, WorkerProcess};
+use crate::worker_process::{Failure, WorkerLaunch, WorkerProcess};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
@@ -95,9 +95,9 @@ impl Referee {
         link(&data.folder, &home.join("tpch"))?;
         let log = folders.logs.join(format!("referee-{stream}.log"));
         let memory = MemoryBinding::default();
-        let place = Place { cpus: allowed, memory: &memory, folder: &home, log: &log, mark: &log };
+        let launch = WorkerLaunch { cpus: allowed, memory: &memory, folder: &home, log: &log, mark: &log };
         let begin = || {
-            let mut worker = WorkerProcess::start(&settings.referee, place, Deadlines::default())?;
+            let mut worker = WorkerProcess::start(&settings.referee, launch, Deadlines::default())?;
             let version = worker.hello(stop)?.version;
             worker.send(&prepare(&home, &questions.queries, allowed), stop)?;
             match worker.receive("prepare", Deadlines::default().prepare, Some(stop))? {

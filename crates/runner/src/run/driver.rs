@@ -7,7 +7,7 @@ use crate::event::Event;
 use crate::guard::OthersWatch;
 use crate::outcome::{Outcome, Reason};
 use crate::pace::{LongProgress, Progress, Rule};
-use crate::places::{Places, study_here};
+use crate::places::{Places, part_study};
 use crate::settings::Settings;
 use crate::shortfall::Shortfall;
 use std::cell::Cell;
@@ -58,8 +58,8 @@ impl<'a> Driver<'a> {
         places: Places,
     ) -> Result<Self, RunnerError> {
         store.supersede_incomplete_blocks()?;
-        let study = study_here(settings, store);
-        let planned = match (&settings.here, study.design.stopping) {
+        let study = part_study(settings, store);
+        let planned = match (&settings.part_study, study.design.stopping) {
             (Some(_), Stopping::Blocks { blocks }) => Some(blocks),
             _ => store.planned_blocks()?,
         };

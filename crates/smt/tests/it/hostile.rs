@@ -5,18 +5,18 @@ use crate::{hold, set};
 use std::fs;
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
-use threadwise_process::journal::{Entry, Here, Thread};
+use threadwise_process::journal::{BootNamespace, Entry, Thread};
 use threadwise_smt::{Arm, Smt, SmtError, left};
 
 /// A journal of a killed process, with these lines.
 fn written(fake: &Fake, lines: &str) -> PathBuf {
-    let path = path(fake, &Here::now());
+    let path = path(fake, &BootNamespace::now());
     write(&path, lines);
     path
 }
 
 /// A number that no process has (`pid_max` is at most 2^22).
-fn path(fake: &Fake, here: &Here) -> PathBuf {
+fn path(fake: &Fake, here: &BootNamespace) -> PathBuf {
     fake.state().join(format!("smt.{}.{}.4194305.7.00c0ffee", here.boot, here.pid_namespace))
 }
 
@@ -28,7 +28,7 @@ fn write(path: &Path, text: &str) {
 }
 
 fn line(rest: &str) -> String {
-    format!("set {} {rest}\n", Here::now())
+    format!("set {} {rest}\n", BootNamespace::now())
 }
 
 fn why(error: SmtError) -> String {
@@ -124,10 +124,10 @@ fn a_file_of_another_user_is_refused() {
 #[test]
 fn journals_of_another_boot_or_namespace_are_left_alone() {
     let fake = Fake::new();
-    let here = Here::now();
+    let here = BootNamespace::now();
     for other in [
-        Here { boot: "00000000-b".into(), ..here.clone() },
-        Here { pid_namespace: "1".into(), ..here.clone() },
+        BootNamespace { boot: "00000000-b".into(), ..here.clone() },
+        BootNamespace { pid_namespace: "1".into(), ..here.clone() },
     ] {
         let path = path(&fake, &other);
         write(&path, &line("online 3 0"));
@@ -156,7 +156,7 @@ fn a_number_that_was_given_again_is_another_thread() {
     fake.task(50, 50, 1, "0-7");
     let line = |start| {
         let thread = Thread { pid: 50, tid: 50, start };
-        Entry { here: Here::now(), thread, mask: set("2") }.line()
+        Entry { here: BootNamespace::now(), thread, mask: set("2") }.line()
     };
     let path = written(&fake, &line(999));
     assert_eq!(left::put_back(&fake, &path).unwrap().failed, [""; 0]);
@@ -170,7 +170,7 @@ fn a_number_that_was_given_again_is_another_thread() {
 fn a_journal_whose_process_lives_is_left_alone() {
     let fake = Fake::new();
     let mut child = std::process::Command::new("sleep").arg("600").spawn().unwrap();
-    let here = Here::now();
+    let here = BootNamespace::now();
     let start = threadwise_process::proc::start_time(child.id(), child.id()).unwrap();
     let name = format!("smt.{}.{}.{}.{start}.00c0ffee", here.boot, here.pid_namespace, child.id());
     let path = fake.state().join(name);

@@ -73,7 +73,7 @@ pub(super) fn add(
         for section in &resolver.definition.comparisons {
             let found = match has_placements {
                 true => between(section, resolver, group),
-                false => Ok(here(section, group).into_iter().collect()),
+                false => Ok(within(section, group).into_iter().collect()),
             };
             match found {
                 Ok(comparisons) => {
@@ -132,7 +132,7 @@ fn policies<'a>(group: &'a Group, resolver: &Resolver<'_>) -> impl Iterator<Item
 }
 
 /// A comparison of the file, where the group has both sides.
-fn here(section: &ComparisonSection, group: &Group) -> Option<Comparison> {
+fn within(section: &ComparisonSection, group: &Group) -> Option<Comparison> {
     let name = |name: &String| group.aliases.get(name).unwrap_or(name).clone();
     let (top, under) = (name(&section.treatment), name(&section.baseline));
     let is_there = group.named(&top).is_some() && group.named(&under).is_some();

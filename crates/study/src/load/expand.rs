@@ -42,7 +42,7 @@ pub(super) fn expand(
     resolver.refuse_unused()?;
     overrides.versions.iter().try_for_each(|versions| versions::check(file, versions))?;
     resolver.check_external()?;
-    let Found { mut candidates, absent, aliases, mut left_out } = resolver.treatments()?;
+    let AvailableTreatments { mut candidates, absent, aliases, mut left_out } = resolver.treatments()?;
     resolver.check_numbers()?;
     let axis = match resolver.exceeded() {
         Some(most) => {
@@ -109,7 +109,7 @@ pub(super) fn expand(
 }
 
 /// The treatments that a machine has.
-struct Found {
+struct AvailableTreatments {
     /// Baseline, twin, and what is compared with them.
     candidates: Vec<Candidate>,
     /// What another external arm may have.
@@ -119,7 +119,7 @@ struct Found {
     left_out: Vec<String>,
 }
 
-impl Found {
+impl AvailableTreatments {
     /// Names a treatment that is left out and why, in one line with others that are for the same reason.
     fn leave_out(&mut self, name: &str, why: String) {
         let same = |line: &&mut String| line.split_once(": ").is_some_and(|(_, other)| other == why);
@@ -132,12 +132,16 @@ impl Found {
 
 impl Resolver<'_> {
     /// Baseline, twin, and the treatments of the file or of the command line.
-    fn treatments(&self) -> Result<Found, LoadError> {
+    fn treatments(&self) -> Result<AvailableTreatments, LoadError> {
         let Overrides { placements, dops, jobs, versions, .. } = self.overrides;
         let alone = self.baseline()?;
         let candidates = vec![alone.clone(), alone.twin()];
-        let mut found =
-            Found { candidates, absent: Vec::new(), aliases: BTreeMap::new(), left_out: Vec::new() };
+        let mut found = AvailableTreatments {
+            candidates,
+            absent: Vec::new(),
+            aliases: BTreeMap::new(),
+            left_out: Vec::new(),
+        };
         let is_dop = self.definition.dop.is_some() && (placements.is_some() || dops.is_some());
         let is_jobs = self.definition.jobs.is_some() && (placements.is_some() || jobs.is_some());
         if is_dop || is_jobs {

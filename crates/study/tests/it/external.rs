@@ -4,8 +4,8 @@
 use crate::support::{MIB, file, machine, names, small_guest, treatment};
 use std::collections::BTreeMap;
 use threadwise_machine::{BootFacts, Topology};
-use threadwise_study::external::{Expect, External, Part};
-use threadwise_study::here::on_machine;
+use threadwise_study::arm_study::on_machine;
+use threadwise_study::external::{BootPart, Expect, External};
 use threadwise_study::load::{Overrides, StudyFile, from_toml, to_toml};
 use threadwise_study::{Stopping, Study};
 
@@ -98,7 +98,7 @@ fn which_part_is_due_follows_from_the_blocks_that_are_done() {
     for done in 0..12 {
         let part = external.due(3, done).unwrap();
         let wanted =
-            Part { number: done / 3, arm: order[(done / 3) as usize].clone(), blocks_left: 3 - done % 3 };
+            BootPart { number: done / 3, arm: order[(done / 3) as usize].clone(), blocks_left: 3 - done % 3 };
         assert_eq!(part, wanted);
     }
     assert_eq!(external.due(3, 12), None);
@@ -108,7 +108,7 @@ fn which_part_is_due_follows_from_the_blocks_that_are_done() {
 
 /// The treatments of an arm with their sessions, and what is left out.
 fn of_arm(study: &Study, topology: &Topology, number: u32) -> (Vec<(String, u32)>, Vec<String>) {
-    let part = Part { number, arm: "on".to_owned(), blocks_left: 3 };
+    let part = BootPart { number, arm: "on".to_owned(), blocks_left: 3 };
     let here = on_machine(study, topology, &part).unwrap();
     assert_eq!(here.study.design.stopping, Stopping::Blocks { blocks: 3 * (number + 1) });
     let treatments = here.study.treatments.iter().map(|one| (one.name.clone(), one.sessions));

@@ -51,13 +51,14 @@ pub struct Kept {
 
 struct KeptGroup {
     plan: Plan,
-    state: State,
+    state: GroupState,
     before: Result<Snapshot, String>,
     /// The end of the last window, to detect a group that stands still.
     last: Option<Snapshot>,
 }
 
-enum State {
+/// What became of the counters of a logical CPU.
+enum GroupState {
     /// Not opened yet, or detached.
     Closed,
     Failed(OpenError),
@@ -124,7 +125,7 @@ impl Kept {
 
 impl KeptGroup {
     fn new(plan: Plan) -> Self {
-        Self { plan, state: State::Closed, before: Err("not started".to_owned()), last: None }
+        Self { plan, state: GroupState::Closed, before: Err("not started".to_owned()), last: None }
     }
 
     fn start(&mut self, cpu: u32, source: &mut dyn Source) {
@@ -135,7 +136,7 @@ impl KeptGroup {
             (Ok(_), None) => false,
         };
         let hopeless =
-            matches!(self.state, State::Failed(OpenError::Denied { .. } | OpenError::Unsupported(_)));
+            matches!(self.state, GroupState::Failed(OpenError::Denied { .. } | OpenError::Unsupported(_)));
         if stands_still && !hopeless {
             self.open(cpu, source);
             self.before = self.read();
@@ -144,23 +145,23 @@ impl KeptGroup {
 
     fn open(&mut self, cpu: u32, source: &mut dyn Source) {
         // What was open is closed first: it may occupy the hardware.
-        self.state = State::Closed;
+        self.state = GroupState::Closed;
         self.last = None;
         let events: Vec<Event> = self.plan.metrics.iter().map(|(_, event)| event.clone()).collect();
         self.state = match source.open(cpu, &events) {
-            Ok(opened) => State::Counting {
+            Ok(opened) => GroupState::Counting {
                 group: opened.group,
                 missing: opened.missing.into_iter().map(|why| why.map(|why| why.to_string())).collect(),
             },
-            Err(error) => State::Failed(error),
+            Err(error) => GroupState::Failed(error),
         };
     }
 
     fn read(&mut self) -> Result<Snapshot, String> {
         match &mut self.state {
-            State::Closed => Err("the counters were not opened".to_owned()),
-            State::Failed(error) => Err(error.to_string()),
-            State::Counting { group, .. } => {
+            GroupState::Closed => Err("the counters were not opened".to_owned()),
+            GroupState::Failed(error) => Err(error.to_string()),
+            GroupState::Counting { group, .. } => {
                 group.read().map_err(|error| format!("the counters cannot be read: {error}"))
             }
         }
@@ -172,7 +173,7 @@ impl KeptGroup {
         let before = self.before.as_ref().map_err(Clone::clone)?;
         let after = after?;
         let missing = match &self.state {
-            State::Counting { missing, .. } => missing.as_slice(),
+            GroupState::Counting { missing, .. } => missing.as_slice(),
             _ => &[],
         };
         let grown = growth(before, &after, missing)?;

@@ -162,12 +162,14 @@ struct Frequencies {
     root: PathBuf,
     files: BTreeMap<u32, Result<Counter, String>>,
     /// The present window.
-    cpus: BTreeMap<u32, Seen>,
+    cpus: BTreeMap<u32, CpuClock>,
     left_out: Option<String>,
     looked_ns: u64,
 }
 
-struct Seen {
+/// The clock of a logical CPU in a window.
+struct CpuClock {
+    /// At the last reading.
     mhz: f64,
     /// Sum over the window so far.
     mhz_ns: Result<f64, String>,
@@ -209,8 +211,8 @@ impl Frequencies {
             .then(|| format!("cpufreq is read on {} of {} logical CPUs", chosen.len(), cpus.len()));
         for cpu in chosen {
             let seen = match self.mhz(cpu) {
-                Ok(mhz) => Seen { mhz, mhz_ns: Ok(0.0) },
-                Err(why) => Seen { mhz: 0.0, mhz_ns: Err(why) },
+                Ok(mhz) => CpuClock { mhz, mhz_ns: Ok(0.0) },
+                Err(why) => CpuClock { mhz: 0.0, mhz_ns: Err(why) },
             };
             self.cpus.insert(cpu, seen);
         }

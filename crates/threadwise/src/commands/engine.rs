@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use threadwise_python::engine::ANALYTICS;
 use threadwise_python::folder::{Status, data_home};
 use threadwise_python::requirements::Requirements;
-use threadwise_python::{Add, Added, AnalyticsEngine, AnalyticsError, Complete, Engines, State};
+use threadwise_python::{Add, Added, AnalyticsEngine, AnalyticsError, Complete, Engines, EnvironmentState};
 use threadwise_python::{engine, environments, known, programs};
 use threadwise_report::json::{self, EngineEntry};
 use threadwise_study::{OptionValue, Options};
@@ -211,18 +211,18 @@ fn external((name, program): (String, PathBuf)) -> EngineEntry {
 
 fn entry(engine: &AnalyticsEngine, status: &Status) -> EngineEntry {
     let (state, why, complete) = match &status.state {
-        State::Ready(complete) => ("ready", None, Some(complete)),
-        State::Absent => ("not installed", None, None),
-        State::Incomplete(why) => ("incomplete", Some(why.clone()), None),
-        State::Outdated(complete) => {
+        EnvironmentState::Ready(complete) => ("ready", None, Some(complete)),
+        EnvironmentState::Absent => ("not installed", None, None),
+        EnvironmentState::Incomplete(why) => ("incomplete", Some(why.clone()), None),
+        EnvironmentState::Outdated(complete) => {
             ("outdated", Some("this threadwise pins other packages".to_owned()), Some(complete))
         }
-        State::Foreign => {
+        EnvironmentState::Foreign => {
             let error = AnalyticsError::Foreign { folder: status.folder.clone() };
             ("foreign", Some(error.to_string()), None)
         }
     };
-    let can_add = !matches!(status.state, State::Ready(_) | State::Foreign);
+    let can_add = !matches!(status.state, EnvironmentState::Ready(_) | EnvironmentState::Foreign);
     EngineEntry {
         name: engine.name.to_owned(),
         kind: "environment".to_owned(),
@@ -252,7 +252,7 @@ fn environment_text(status: &Status, engines: &[&AnalyticsEngine]) -> String {
     if let Some(bytes) = status.size_bytes {
         text.push_str(&format!("  {:<16} {}, {} MiB\n", "in", status.folder.display(), bytes >> 20));
     }
-    if let State::Ready(complete) | State::Outdated(complete) = &status.state {
+    if let EnvironmentState::Ready(complete) | EnvironmentState::Outdated(complete) = &status.state {
         text.push_str(&format!("  {:<16} {}\n", "with", versions(complete)));
     }
     text

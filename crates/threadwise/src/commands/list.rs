@@ -131,14 +131,14 @@ fn entries(topology: &Topology) -> Result<Vec<ListEntry>, AppError> {
         entries.push(entry("parser", &parser.name, parser.about));
     }
     for name in NAMES.into_iter().chain(["all-but:1"]) {
-        entries.push(entry("placement", name, here(name, topology)?));
+        entries.push(entry("placement", name, example(name, topology)?));
     }
     Ok(entries)
 }
 
-fn here(name: &str, topology: &Topology) -> Result<String, AppError> {
+fn example(name: &str, topology: &Topology) -> Result<String, AppError> {
     let placement = name.parse::<Placement>().map_err(AppError::input)?;
-    Ok(match topology::here(&placement, topology)?.cpus {
+    Ok(match topology::placement_cpus(&placement, topology)?.cpus {
         Ok(cpus) => format!("here, for example: logical CPUs {cpus}"),
         Err(lacks) => format!("not here: {lacks}"),
     })

@@ -156,7 +156,7 @@ fn machine_left(places: &Places) -> Result<Vec<Left>, AppError> {
 fn put_machine_back(places: &Places, with_kept: bool) -> Result<Done, AppError> {
     let found = left::found(&places.state).map_err(AppError::failed)?;
     let is_meant = |holder: Holder| holder == Holder::Killed || with_kept && holder == Holder::Kept;
-    let put_back = |found: left::Found| match smt::put_back(&found.path) {
+    let put_back = |found: left::SmtJournal| match smt::put_back(&found.path) {
         Ok(done) if found.holder == Holder::Killed => {
             Ok(format!("{done}, left switched by a killed process"))
         }

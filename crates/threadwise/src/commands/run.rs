@@ -15,9 +15,9 @@ mod prepare;
 mod program;
 mod rate;
 mod report;
-mod room;
 mod saturation;
 mod server;
+mod space;
 pub mod transaction;
 mod vcpus;
 mod worklist;
@@ -30,7 +30,7 @@ use crate::output;
 pub use args::{
     CommandArgs, MeasureArgs, RateArgs, SliceArgs, TransactionArgs, VcpuArgs, metric, server as server_name,
 };
-pub use boots::{here as boot_here, root as boot_root};
+pub use boots::{root as boot_root, this_boot};
 use plan::{brief, opening};
 use prepare::Job;
 use report::{ended, tell, valid};

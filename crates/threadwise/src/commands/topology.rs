@@ -8,7 +8,7 @@ use threadwise_machine::topology::TopologyError;
 use threadwise_machine::{
     Draw, Pin, Placement, PlacementError, Resolved, Topology, hypervisor, pin, placement, topology,
 };
-use threadwise_report::json::PlacementHere;
+use threadwise_report::json::PlacementCpus;
 use threadwise_report::picture::Sessions;
 use threadwise_report::{html, terminal};
 use threadwise_study::load::default_sessions;
@@ -51,7 +51,7 @@ pub fn topology(args: &TopologyArgs) -> Result<(), AppError> {
 
 /// The machine as text or JSON, with the logical CPUs of placements.
 fn described(args: &TopologyArgs, asked: &[Placement], topology: &Topology) -> Result<String, AppError> {
-    let placements = asked.iter().map(|one| here(one, topology)).collect::<Result<Vec<_>, _>>()?;
+    let placements = asked.iter().map(|one| placement_cpus(one, topology)).collect::<Result<Vec<_>, _>>()?;
     if args.json {
         return Ok(format!("{}\n", threadwise_report::json::topology(topology, &placements)));
     }
@@ -60,7 +60,7 @@ fn described(args: &TopologyArgs, asked: &[Placement], topology: &Topology) -> R
     if !placements.is_empty() {
         text.push_str("\nplacements, unless a block draws other cores\n");
     }
-    for (PlacementHere { placement, cpus }, parsed) in placements.iter().zip(asked) {
+    for (PlacementCpus { placement, cpus }, parsed) in placements.iter().zip(asked) {
         let remark = placement::remark(parsed, topology).filter(|_| cpus.is_ok());
         let remark = remark.map_or(String::new(), |remark| format!("; {remark}"));
         let cpus = cpus
@@ -90,13 +90,13 @@ fn drawn(
 }
 
 /// The logical CPUs of a placement without a draw, or why this machine lacks it.
-pub fn here(asked: &Placement, topology: &Topology) -> Result<PlacementHere, AppError> {
+pub fn placement_cpus(asked: &Placement, topology: &Topology) -> Result<PlacementCpus, AppError> {
     let cpus = match placement::resolve(asked, topology, &Draw::identity(topology), 2, Pin::Each) {
         Ok(resolved) => Ok(resolved.set()),
         Err(PlacementError::Lacking { lacks, .. }) => Err(lacks),
         Err(error) => return Err(AppError::Input(error.to_string())),
     };
-    Ok(PlacementHere { placement: asked.text.clone(), cpus })
+    Ok(PlacementCpus { placement: asked.text.clone(), cpus })
 }
 
 /// This machine, with the limits of this process.

@@ -59,7 +59,9 @@ impl InProgram {
 fn explained(name: &str, error: RunnerError) -> EngineError {
     match error {
         RunnerError::Worker { failure, .. } if failure.kind == "option" => option(&failure.message),
-        RunnerError::Worker { failure, .. } if failure.kind == "engine" => EngineError::Said(failure.message),
+        RunnerError::Worker { failure, .. } if failure.kind == "engine" => {
+            EngineError::Message(failure.message)
+        }
         other => EngineError::Failed {
             engine: name.to_owned(),
             action: "ask its server".to_owned(),

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use std::fs;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use threadwise_process::journal::Here;
+use threadwise_process::journal::BootNamespace;
 
 /// A machine of two cores with two threads each, one of them offline.
 fn machine(root: &Path) {
@@ -31,7 +31,7 @@ fn journal(lab: &Lab, text: &str) -> PathBuf {
     if !lab.state().exists() {
         fs::DirBuilder::new().mode(0o700).create(lab.state()).unwrap();
     }
-    let Here { boot, pid_namespace } = Here::now();
+    let BootNamespace { boot, pid_namespace } = BootNamespace::now();
     let path = lab.state().join(format!("smt.{boot}.{pid_namespace}.4194305.7.00c0ffee"));
     let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path).unwrap();
     file.write_all(text.as_bytes()).unwrap();
@@ -107,7 +107,7 @@ fn what_a_killed_process_left_is_named_and_put_back() {
     assert!(said.stdout.contains("left switched by a killed process"), "{}", said.stdout);
     assert!(!path.exists());
 
-    let path = journal(&lab, &format!("set {} control - forceoff\n", Here::now()));
+    let path = journal(&lab, &format!("set {} control - forceoff\n", BootNamespace::now()));
     let said = lab.run(&["restore"]);
     assert_eq!(said.code, Some(1), "{}", said.stdout);
     assert!(said.stderr.contains("line 1 was left out") && path.exists(), "{}", said.stderr);
@@ -117,7 +117,7 @@ fn what_a_killed_process_left_is_named_and_put_back() {
 #[test]
 fn what_is_to_last_is_no_leftover() {
     let lab = Lab::new();
-    let path = journal(&lab, &format!("kept {}\n", Here::now()));
+    let path = journal(&lab, &format!("kept {}\n", BootNamespace::now()));
     assert_eq!(lab.ok(&["topology"]).stderr, "");
     let status = lab.ok(&["smt", "status"]).stdout;
     assert!(status.contains("by threadwise smt, until threadwise restore"), "{status}");

@@ -12,7 +12,7 @@
 
 use super::manifest::{self, Manifest};
 use super::program::{self, Call};
-use super::room::{self, LINEITEM_SHARE};
+use super::space::{self, LINEITEM_SHARE};
 use super::{Cluster, Dataset, DatasetError, Key, TABLES, Table, checksum, expected_bytes, file, find, rows};
 use crate::options::scale_fault;
 use crate::sealed;
@@ -160,7 +160,7 @@ fn put_in_place(root: &Path, name: &str, making: &Path) -> Result<(), DatasetErr
 }
 
 /// One making, with the input of all its steps.
-struct Work<'a, 'b> {
+struct DatasetBuild<'a, 'b> {
     make: &'a Make<'a>,
     /// Where the files go.
     folder: &'a Path,
@@ -178,22 +178,22 @@ fn make_in(
     let log = make.cache_root.join(format!("{LOG}{}", make.key.folder_name()));
     let (generator, known) = match make.key.cluster {
         Cluster::OrderKey => {
-            room::check_step(make.cache_root, make.key)?;
+            space::check_step(make.cache_root, make.key)?;
             fs::create_dir(folder).map_err(DatasetError::file("make", folder))?;
-            let mut maker = Work { make, folder, log: log.clone(), stop, progress: &mut *progress };
+            let mut maker = DatasetBuild { make, folder, log: log.clone(), stop, progress: &mut *progress };
             maker.generate()?;
             (maker.generator_version()?, Vec::new())
         }
         Cluster::ShipDate => {
             let plain = plain(make, &mut *progress, stop)?;
-            room::check_step(make.cache_root, make.key)?;
+            space::check_step(make.cache_root, make.key)?;
             fs::create_dir(folder).map_err(DatasetError::file("make", folder))?;
-            let mut maker = Work { make, folder, log: log.clone(), stop, progress: &mut *progress };
+            let mut maker = DatasetBuild { make, folder, log: log.clone(), stop, progress: &mut *progress };
             maker.sort(&plain)?;
             (plain.generator, plain.tables)
         }
     };
-    let mut maker = Work { make, folder, log, stop, progress };
+    let mut maker = DatasetBuild { make, folder, log, stop, progress };
     remove_others(folder)?;
     let counts = maker.count()?;
     let tables = maker.sum(&counts, &known)?;
@@ -211,7 +211,7 @@ fn plain(
     self::make(&plain, &mut |share, what| progress(share / 2.0, what), stop)
 }
 
-impl Work<'_, '_> {
+impl DatasetBuild<'_, '_> {
     fn run(
         &mut self,
         program: &Path,
@@ -324,7 +324,7 @@ fn run(
 ) -> Result<(), DatasetError> {
     let (key, folder) = (make.key, make.cache_root);
     program::run(call, stop, tick).map_err(|error| match error {
-        DatasetError::Program { program, why } if room::is_full(&why, folder) => {
+        DatasetError::Program { program, why } if space::is_full(&why, folder) => {
             DatasetError::Full { key, folder: folder.to_owned(), program, why }
         }
         other => other,

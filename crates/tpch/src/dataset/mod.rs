@@ -9,8 +9,8 @@ mod error;
 mod make;
 mod manifest;
 mod program;
-mod room;
 mod rows;
+mod space;
 mod types;
 
 use sha2::{Digest, Sha256};
@@ -24,7 +24,7 @@ pub(crate) use rows::has_distinct_suppliers;
 
 pub use error::DatasetError;
 pub use make::{Make, make, remove_leftovers};
-pub use room::{Room, room};
+pub use space::{DatasetSpace, space};
 pub use types::{Cluster, Key, TABLES, Table};
 
 /// A data set that is complete by its manifest.

@@ -205,10 +205,10 @@ fn a_disk_that_fills_up_is_reported_with_the_folder_and_the_way_out() {
 #[test]
 fn room_is_asked_for_before_anything_is_made() {
     let stage = Stage::new();
-    let ask = |key| room(&stage.root(), key);
+    let ask = |key| space(&stage.root(), key);
     let (plain, sorted) = (ask(KEY).unwrap(), ask(SORTED).unwrap());
     assert_eq!(plain.folder, stage.root().join("sf0.01"));
-    assert_eq!(plain.standing, stage.folder.path());
+    assert_eq!(plain.existing_parent, stage.folder.path());
     assert!(plain.needed_bytes > expected_bytes(KEY) && plain.free_bytes > plain.needed_bytes);
     assert!(sorted.needed_bytes > plain.needed_bytes * 2, "the plain one is made first: {sorted:?}");
     assert!(!stage.root().exists());
@@ -230,12 +230,12 @@ fn room_is_asked_for_before_anything_is_made() {
 fn a_cache_that_cannot_be_written_is_reported_with_the_way_out() {
     let stage = Stage::new();
     fs::write(stage.path("cache"), "a file").unwrap();
-    let refusals = [room(&stage.root(), KEY).map(drop), stage.make(KEY).map(drop)];
+    let refusals = [space(&stage.root(), KEY).map(drop), stage.make(KEY).map(drop)];
     for error in refusals.map(|result| result.unwrap_err().to_string()) {
         assert!(error.contains("Not a directory") && error.contains("XDG_CACHE_HOME"), "{error}");
     }
     assert_eq!(fs::read_to_string(stage.path("cache")).unwrap(), "a file");
-    let error = room(Path::new("/proc/threadwise/tpch"), KEY).unwrap_err().to_string();
+    let error = space(Path::new("/proc/threadwise/tpch"), KEY).unwrap_err().to_string();
     assert!(error.contains("/proc") && error.contains("XDG_CACHE_HOME"), "{error}");
 }
 

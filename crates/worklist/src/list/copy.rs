@@ -21,7 +21,7 @@ use threadwise_reload::driver::Settings;
 
 use super::lines::{earlier, files, repeated};
 use super::listed::{Listed, name};
-use super::room::expect_room;
+use super::space::expect_space;
 use crate::error::{failed, refuse};
 use crate::plan::Item;
 use crate::recipe::Kind;
@@ -41,7 +41,7 @@ pub(super) fn copies(home: &Path, list: &Path, kind: Kind, sessions: u32) -> Res
     let files = files(list)?;
     let earlier = earlier(&files);
     let sizes: Vec<u64> = files.iter().map(|path| path.metadata().map_or(0, |entry| entry.len())).collect();
-    expect_room(home, &sizes, sessions)?;
+    expect_space(home, &sizes, sessions)?;
     let width = files.len().to_string().len();
     let one = |(index, path): (usize, &std::path::PathBuf)| {
         let copy = home.join(format!("item-{index:0width$}"));

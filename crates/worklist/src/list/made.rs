@@ -6,7 +6,7 @@ use threadwise_reload::generate::{self, Engine, plan};
 use threadwise_study::worklist::WorklistOptions;
 
 use super::listed::{Listed, name};
-use super::room::expect_room;
+use super::space::expect_space;
 use crate::error::failed;
 use crate::plan::Item;
 use crate::recipe::Kind;
@@ -31,7 +31,7 @@ pub(super) fn files(
         _ => (Engine::Sqlite, 0),
     };
     let needed: Vec<u64> = sizes.iter().map(|&size| size.max(least)).collect();
-    expect_room(home, &needed, request.sessions)?;
+    expect_space(home, &needed, request.sessions)?;
     let made = generate::make(engine, home, &sizes, request.seed)
         .map_err(|error| failed("make the items", error))?;
     let item = |path: std::path::PathBuf| Item {
@@ -55,7 +55,7 @@ pub(super) fn databases(
 ) -> Result<Listed, EngineError> {
     let sizes = plan(options.files as usize, options.total_bytes, request.seed);
     // All restored databases exist together at the end of a run, and a server has its log.
-    expect_room(home, &[&sizes[..], &sizes[..], &sizes[..]].concat(), 0)?;
+    expect_space(home, &[&sizes[..], &sizes[..], &sizes[..]].concat(), 0)?;
     let items = servers::fill(home, kind, &sizes, request)?;
     Ok(Listed { items, notes: vec![note()] })
 }

@@ -16,8 +16,8 @@ pub(crate) fn used_ns(pid: u32) -> Option<u64> {
     let mut server = stat(pid)?;
     let mut children = 0;
     for _ in 0..TRIES {
-        let living = proc::children(pid).into_iter().filter_map(stat);
-        children = living.map(|child| child.running + child.waited).sum::<u64>();
+        let running = proc::children(pid).into_iter().filter_map(stat);
+        children = running.map(|child| child.running + child.waited).sum::<u64>();
         let now = stat(pid)?;
         // A child that ended in between would be counted in neither of the two, or in both.
         let is_whole = now.waited == server.waited;

@@ -6,7 +6,7 @@ use threadwise_engine::EngineError;
 use threadwise_engine_mariadb::{PrivateOptions, PrivateServer};
 
 use super::databases::{RESTORED, database, items};
-use super::place::{CONNECTIONS, Place, program, socket_folder};
+use super::parameters::{CONNECTIONS, ServerParameters, program, socket_folder};
 use crate::error::failed;
 use crate::plan::Item;
 use crate::programs::{Programs, Way, ask};
@@ -28,33 +28,33 @@ pub(crate) struct Mariadb {
     pub way: Way,
 }
 
-fn options(place: &Place<'_>) -> PrivateOptions {
+fn options(parameters: &ServerParameters<'_>) -> PrivateOptions {
     PrivateOptions {
-        folder: place.home.to_owned(),
-        bin: place.bin.clone(),
-        data_bytes: place.total_bytes,
+        folder: parameters.home.to_owned(),
+        bin: parameters.bin.clone(),
+        data_bytes: parameters.total_bytes,
         sessions: CONNECTIONS,
     }
 }
 
 /// Makes an empty data directory.
-pub(super) fn make(place: &Place<'_>) -> Result<(), EngineError> {
-    PrivateServer::make(&options(place))
+pub(super) fn make(parameters: &ServerParameters<'_>) -> Result<(), EngineError> {
+    PrivateServer::make(&options(parameters))
 }
 
 impl Mariadb {
     /// Starts the server, which recovers if the last one was killed.
-    pub(super) fn start(place: &Place<'_>) -> Result<Self, EngineError> {
-        let server = PrivateServer::start(&options(place))?;
+    pub(super) fn start(parameters: &ServerParameters<'_>) -> Result<Self, EngineError> {
+        let server = PrivateServer::start(&options(parameters))?;
         let socket = server.socket();
         let name = socket.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let (short, folder) = socket_folder(&server.data(), &name)?;
-        let defaults = place.home.join("client.cnf");
+        let defaults = parameters.home.join("client.cnf");
         let text = format!("[client]\nsocket=\"{}\"\nuser=root\n", short.join(name).display());
         std::fs::write(&defaults, text)
             .map_err(|error| failed(format!("write {}", defaults.display()), error))?;
         let way = Way { without: &["MYSQL", "MARIADB"], ..Way::default() };
-        Ok(Self { server, programs: place.programs.clone(), _folder: folder, defaults, way })
+        Ok(Self { server, programs: parameters.programs.clone(), _folder: folder, defaults, way })
     }
 
     pub(super) fn data(&self) -> PathBuf {

@@ -9,7 +9,7 @@ use threadwise_engine_postgres::cluster::{self, Cluster};
 use threadwise_engine_postgres::options::Managed;
 
 use super::databases::{RESTORED, database, items};
-use super::place::{CONNECTIONS, Place, program, socket_folder};
+use super::parameters::{CONNECTIONS, ServerParameters, program, socket_folder};
 use crate::error::failed;
 use crate::plan::Item;
 use crate::programs::{Programs, Way, ask};
@@ -36,22 +36,22 @@ pub(crate) struct Postgres {
     pub way: Way,
 }
 
-fn home(place: &Place<'_>) -> Home {
-    cluster::home(place.home, "list", "")
+fn home(parameters: &ServerParameters<'_>) -> Home {
+    cluster::home(parameters.home, "list", "")
 }
 
 /// Makes an empty cluster.
-pub(super) fn make(place: &Place<'_>) -> Result<(), EngineError> {
-    let programs = cluster::Programs::find(place.bin.as_deref())?;
-    let home = home(place);
-    cluster::prepare(&home, &programs, &Managed::default(), place.total_bytes, CONNECTIONS)
+pub(super) fn make(parameters: &ServerParameters<'_>) -> Result<(), EngineError> {
+    let programs = cluster::Programs::find(parameters.bin.as_deref())?;
+    let home = home(parameters);
+    cluster::prepare(&home, &programs, &Managed::default(), parameters.total_bytes, CONNECTIONS)
 }
 
 impl Postgres {
     /// Starts the server, which replays its log if the last one was killed.
-    pub(super) fn start(place: &Place<'_>) -> Result<Self, EngineError> {
-        let programs = cluster::Programs::find(place.bin.as_deref())?;
-        let home = home(place);
+    pub(super) fn start(parameters: &ServerParameters<'_>) -> Result<Self, EngineError> {
+        let programs = cluster::Programs::find(parameters.bin.as_deref())?;
+        let home = home(parameters);
         home.clear()?;
         let cluster = Cluster::start(&programs, &home)?;
         let (host, folder) = socket_folder(&home.data(), ".s.PGSQL.5432")?;
@@ -61,7 +61,7 @@ impl Postgres {
             set.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
         let way = Way { environment, without: &["PG"] };
         let major = programs.major;
-        let server = Self { cluster, major, programs: place.programs.clone(), _folder: folder, way };
+        let server = Self { cluster, major, programs: parameters.programs.clone(), _folder: folder, way };
         // In case the last one was killed while it dropped databases.
         server.sql("postgres", SYNCED).map_err(|why| failed("set it up", why))?;
         Ok(server)

@@ -8,11 +8,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 #[derive(Debug)]
 pub(super) struct Feed<'a> {
     order: &'a [usize],
-    parts: Vec<Part>,
+    parts: Vec<ItemRange>,
 }
 
 #[derive(Debug)]
-struct Part {
+struct ItemRange {
     next: AtomicUsize,
     end: usize,
 }
@@ -24,7 +24,7 @@ impl<'a> Feed<'a> {
             plan::Feed::Queue => 1,
             plan::Feed::Split => plan.jobs as usize,
         };
-        let part = |range: Range<usize>| Part { next: AtomicUsize::new(range.start), end: range.end };
+        let part = |range: Range<usize>| ItemRange { next: AtomicUsize::new(range.start), end: range.end };
         let parts = cut(plan.order.len(), parts).into_iter().map(part).collect();
         Self { order: &plan.order, parts }
     }

@@ -2,7 +2,7 @@
 
 use super::error::{WorkError, at};
 use super::feed::Feed;
-use super::process::Place;
+use super::process::ChildSlot;
 use crate::plan::{Plan, Span, Step};
 use crate::recipe;
 use std::fs::{self, DirBuilder, File, OpenOptions};
@@ -30,7 +30,7 @@ pub(super) struct Job<'a> {
     folder: PathBuf,
     stdout: Log,
     stderr: Log,
-    place: Place,
+    child: ChildSlot,
 }
 
 impl<'a> Job<'a> {
@@ -47,7 +47,7 @@ impl<'a> Job<'a> {
             .mode(0o700)
             .create(&folder)
             .map_err(|error| at("make the folder", &folder, error))?;
-        Ok(Self { plan, steps, number, stop, folder, stdout, stderr, place: Place::default() })
+        Ok(Self { plan, steps, number, stop, folder, stdout, stderr, child: ChildSlot::default() })
     }
 
     /// Processes items until there are no more, or the work must stop. An interrupted item is left out.
@@ -69,7 +69,7 @@ impl<'a> Job<'a> {
 
     /// Kills the job's running process.
     pub fn kill(&self) {
-        self.place.kill();
+        self.child.kill();
     }
 
     /// Processes one item; the error tells why it failed.
@@ -87,12 +87,12 @@ impl<'a> Job<'a> {
 
     fn recipe(&self, index: usize, folder: &Path) -> Result<(), String> {
         let item = &self.plan.items[index];
-        let (place, job) = (index.to_string(), self.number.to_string());
+        let (child, job) = (index.to_string(), self.number.to_string());
         let work_folder = folder.to_str().ok_or("the path of the work folder is not UTF-8")?;
         let values = [
             ("item", item.text.as_str()),
             ("name", item.name.as_str()),
-            ("index", place.as_str()),
+            ("index", child.as_str()),
             ("work", work_folder),
             ("job", job.as_str()),
         ];
@@ -124,7 +124,7 @@ impl<'a> Job<'a> {
         command.args(arguments).current_dir(at).stdin(stdin).stdout(stdout).stderr(stderr);
         command.envs(&self.plan.environment);
         let name = Path::new(program).file_name().unwrap_or_default().display();
-        let ran = self.place.run(&mut command, self.stop);
+        let ran = self.child.run(&mut command, self.stop);
         let status = ran.map_err(|error| format!("{name} cannot be started: {error}"))?;
         match status {
             None => Err("stopped".to_owned()),

@@ -12,21 +12,21 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// A place for one process at a time.
 #[derive(Debug, Default)]
-pub(super) struct Place(Mutex<Option<Child>>);
+pub(super) struct ChildSlot(Mutex<Option<Child>>);
 
-impl Place {
+impl ChildSlot {
     /// Runs a command to its end; `None` if it was not started because the work must stop.
     ///
     /// # Errors
     /// It cannot be started.
     pub fn run(&self, command: &mut Command, stop: &AtomicBool) -> io::Result<Option<ExitStatus>> {
         let pid = {
-            let mut place = self.lock();
+            let mut child = self.lock();
             // A killing thread has set this before, and takes the lock after.
             if stop.load(Ordering::Relaxed) {
                 return Ok(None);
             }
-            place.insert(command.spawn()?).id()
+            child.insert(command.spawn()?).id()
         };
         wait(pid);
         let ended = self.lock().take();

@@ -86,7 +86,7 @@ pub enum Wanted<'a> {
 
 /// Position of a logical CPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Place {
+struct CorePosition {
     package: u32,
     /// Over the whole machine, as the core. A package that is not divided is one die.
     die: u32,
@@ -103,16 +103,17 @@ impl Machine {
     }
 
     /// QEMU numbers threads of a core first, then cores, then dies, then sockets.
-    fn place(&self, cpu: u32) -> Place {
+    fn place(&self, cpu: u32) -> CorePosition {
         let [_, cores, threads] = self.guest.smp;
         let core = cpu / threads;
-        Place { package: core / cores, die: core / (cores / self.guest.dies.max(1)), core }
+        CorePosition { package: core / cores, die: core / (cores / self.guest.dies.max(1)), core }
     }
 
     /// The number of cores, dies, NUMA nodes and packages of logical CPUs. A node of several packages is one in each.
     pub fn spread(&self, cpus: &[u32]) -> [usize; 4] {
-        let places: Vec<(Place, u32)> = cpus.iter().map(|&cpu| (self.place(cpu), self.node(cpu))).collect();
-        let count = |group: fn(&(Place, u32)) -> (u32, u32)| {
+        let places: Vec<(CorePosition, u32)> =
+            cpus.iter().map(|&cpu| (self.place(cpu), self.node(cpu))).collect();
+        let count = |group: fn(&(CorePosition, u32)) -> (u32, u32)| {
             places.iter().map(group).collect::<BTreeSet<(u32, u32)>>().len()
         };
         [

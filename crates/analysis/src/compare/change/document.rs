@@ -1,6 +1,6 @@
 //! "Did it change?" as a document: the answer first, then treatments, comparisons, what differs, the studies.
 
-use super::{Change, Changed, Said};
+use super::{Change, ChangeVerdict, Changed};
 use crate::FindingKind;
 use crate::compare::{aspects, mind, studies_section};
 use crate::estimate::THROUGHPUT;
@@ -49,20 +49,21 @@ pub fn answer(change: &Change<'_>) -> Vec<Finding> {
     }
     let all = counted(change.treatments.len(), "treatment");
     let margin = numbers::set_percent(change.margin);
-    let those = |said: Said| -> Vec<&Changed<'_>> {
-        let found = change.treatments.iter().filter(|changed| changed.said == said);
+    let those = |verdict: ChangeVerdict| -> Vec<&Changed<'_>> {
+        let found = change.treatments.iter().filter(|changed| changed.verdict == verdict);
         found.filter(|changed| !changed.is_regression).collect()
     };
-    let (worse, same, open) = (change.regressions(), those(Said::Same), those(Said::Undecided));
+    let (worse, same, open) =
+        (change.regressions(), those(ChangeVerdict::Same), those(ChangeVerdict::Undecided));
     // Results that are shown, regressions first.
     let mut heads = vec![(format!("It got worse: {} of {all} by {margin} or more", worse.len()), worse)];
-    for (said, words) in [
-        (Said::Worse, "worse by less"),
-        (Said::Better, "better"),
-        (Said::Higher, "higher"),
-        (Said::Lower, "lower"),
+    for (verdict, words) in [
+        (ChangeVerdict::Worse, "worse by less"),
+        (ChangeVerdict::Better, "better"),
+        (ChangeVerdict::Higher, "higher"),
+        (ChangeVerdict::Lower, "lower"),
     ] {
-        let found = those(said);
+        let found = those(verdict);
         let is_first = heads.iter().all(|(_, before)| before.is_empty());
         let start = if is_first { "It changed: " } else { "" };
         heads.push((format!("{start}{} of {all} {words}", found.len()), found));

@@ -1,6 +1,6 @@
 //! Obstacles to a comparison and to a claim of a change, and cautions for the reader.
 
-use crate::compare::aspects::{Aspect, NEIGHBOURS, Part, apart};
+use crate::compare::aspects::{Aspect, AspectGroup, NEIGHBOURS, apart};
 use crate::compare::rates::Quantity;
 use crate::{Direction, Facts, validity};
 use threadwise_document::numbers::counted;
@@ -139,8 +139,9 @@ pub(super) fn obstacles(sides: Sides<'_, '_>, aspects: &[Aspect]) -> Vec<String>
         }
     };
     let is_short = before.min(after) < MIN_STUDIES;
-    let machines = names(aspects, |aspect| aspect.part == Part::Machine && aspect.differs);
-    let engine = names(aspects, |aspect| aspect.part == Part::Engine && differs_within(aspect, before));
+    let machines = names(aspects, |aspect| aspect.part == AspectGroup::Machine && aspect.differs);
+    let engine =
+        names(aspects, |aspect| aspect.part == AspectGroup::Engine && differs_within(aspect, before));
     let over_boots = all.iter().find(|facts| facts.study.external.is_some());
     let invalid = all.iter().find_map(|facts| Some((facts.source, validity::problem(facts.analysis)?)));
     let is_out_of_turn = sides.is_paired && before > 1 && !are_in_turns(sides);
@@ -167,7 +168,7 @@ pub(super) fn obstacles(sides: Sides<'_, '_>, aspects: &[Aspect]) -> Vec<String>
 /// Cautions about a comparison that is made, one per line.
 pub(super) fn cautions(sides: Sides<'_, '_>, aspects: &[Aspect], direction: Direction) -> Vec<String> {
     let is_within = |aspect: &&Aspect| {
-        matches!(aspect.part, Part::System | Part::Study | Part::Program)
+        matches!(aspect.part, AspectGroup::System | AspectGroup::Study | AspectGroup::Program)
             && !["begun", NEIGHBOURS].contains(&aspect.name.as_str())
             && differs_within(aspect, sides.before.len())
     };

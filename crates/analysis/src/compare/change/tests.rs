@@ -90,7 +90,10 @@ fn studies_are_the_unit() {
             "{answer:?}"
         );
         // The ratio of P to A has not changed.
-        assert_eq!(change.comparisons.iter().map(|one| one.said).collect::<Vec<_>>(), [Said::Same]);
+        assert_eq!(
+            change.comparisons.iter().map(|one| one.verdict).collect::<Vec<_>>(),
+            [ChangeVerdict::Same]
+        );
         assert_eq!(change.regressions().len(), 2);
     });
 }
@@ -196,20 +199,20 @@ fn worse_by_less_than_the_margin_is_no_regression() {
         ..crate::fixtures::ratio(value, value - 0.005, value + 0.005)
     };
     let higher = |value| ratio(value, Direction::HigherIsBetter);
-    assert_eq!((said(&higher(0.98)), is_regression(&higher(0.98))), (Said::Same, false));
+    assert_eq!((verdict(&higher(0.98)), is_regression(&higher(0.98))), (ChangeVerdict::Same, false));
     // Lower, by how much is open: 0.968 to 0.978 crosses the margin's end at 0.9709.
-    assert_eq!((said(&higher(0.973)), is_regression(&higher(0.973))), (Said::Worse, false));
-    assert_eq!((said(&higher(0.969)), is_regression(&higher(0.969))), (Said::Worse, true));
-    assert_eq!((said(&higher(1.2)), is_regression(&higher(1.2))), (Said::Better, false));
+    assert_eq!((verdict(&higher(0.973)), is_regression(&higher(0.973))), (ChangeVerdict::Worse, false));
+    assert_eq!((verdict(&higher(0.969)), is_regression(&higher(0.969))), (ChangeVerdict::Worse, true));
+    assert_eq!((verdict(&higher(1.2)), is_regression(&higher(1.2))), (ChangeVerdict::Better, false));
     let time = |value| ratio(value, Direction::LowerIsBetter);
     assert_eq!(
-        (said(&time(1.2)), is_regression(&time(1.2)), said(&time(0.8))),
-        (Said::Worse, true, Said::Better)
+        (verdict(&time(1.2)), is_regression(&time(1.2)), verdict(&time(0.8))),
+        (ChangeVerdict::Worse, true, ChangeVerdict::Better)
     );
     let neither = |value| ratio(value, Direction::Neither);
     assert_eq!(
-        (said(&neither(1.2)), said(&neither(0.8)), is_regression(&neither(1.2))),
-        (Said::Higher, Said::Lower, false)
+        (verdict(&neither(1.2)), verdict(&neither(0.8)), is_regression(&neither(1.2))),
+        (ChangeVerdict::Higher, ChangeVerdict::Lower, false)
     );
 }
 
@@ -359,7 +362,7 @@ fn another_metric_has_its_own_direction() {
         (change.quantity.direction, change.treatments[0].before.unit.as_str()),
         (Direction::LowerIsBetter, "ns")
     );
-    assert_eq!(change.treatments[0].said, Said::Same);
+    assert_eq!(change.treatments[0].verdict, ChangeVerdict::Same);
 }
 
 #[test]

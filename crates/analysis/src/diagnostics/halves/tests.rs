@@ -2,7 +2,7 @@
 
 use crate::FindingKind;
 use crate::Ratio;
-use crate::diagnostics::Found;
+use crate::diagnostics::QuestionAnswer;
 use crate::fixtures;
 use crate::{Analysis, Facts, analyse, document::document};
 use threadwise_machine::Topology;
@@ -38,7 +38,7 @@ fn runs(study: &Study, first_share: f64) -> Vec<Run> {
     all
 }
 
-fn found(analysis: &Analysis) -> &Found {
+fn found(analysis: &Analysis) -> &QuestionAnswer {
     analysis.found("halves").unwrap()
 }
 

@@ -2,7 +2,7 @@
 
 use super::{Neighbours, OrderedSlice, contrasts, judged};
 use crate::FindingKind;
-use crate::diagnostics::Found;
+use crate::diagnostics::QuestionAnswer;
 use crate::estimate::Rule;
 use crate::estimate::sides::Sides;
 use crate::{Analysis, Direction, Facts, Ratio, analyse, document, fixtures};
@@ -57,17 +57,17 @@ fn runs(study: &Study, orders: &[Vec<Vec<usize>>], carried: f64) -> Vec<Run> {
     all
 }
 
-fn found(analysis: &Analysis) -> Found {
+fn found(analysis: &Analysis) -> QuestionAnswer {
     analysis.found("order").unwrap().clone()
 }
 
-fn analysed(study: &Study, is_balanced: bool, carried: f64) -> (Analysis, Found) {
+fn analysed(study: &Study, is_balanced: bool, carried: f64) -> (Analysis, QuestionAnswer) {
     let analysis = analyse(study, &runs(study, &orders(study, is_balanced), carried), 1.0);
     let order = found(&analysis);
     (analysis, order)
 }
 
-fn pairs(found: &Found) -> [f64; 3] {
+fn pairs(found: &QuestionAnswer) -> [f64; 3] {
     ["pairs", "least", "most"].map(|name| found.numbers[name])
 }
 

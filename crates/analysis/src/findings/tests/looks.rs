@@ -3,14 +3,14 @@
 use crate::FindingKind;
 use crate::findings::looks::looks;
 use crate::looks::prevalence::Counts;
-use crate::looks::states::State;
+use crate::looks::states::LookState;
 use crate::looks::{Coverage, Looks, StateShare, Stretches};
 use threadwise_document::Interval;
 use threadwise_study::Moment;
 
 /// Of 640 slices, with shares of alone, one core, neighbour, away, not known.
 fn found(shares: [f64; 5]) -> Looks {
-    let share = |(state, mean): (State, f64)| StateShare {
+    let share = |(state, mean): (LookState, f64)| StateShare {
         state,
         share: Interval {
             mean,
@@ -35,8 +35,8 @@ fn found(shares: [f64; 5]) -> Looks {
         deep_share: shares[2],
         lines_mislead: false,
         contradictions: 0,
-        study: State::ALL.into_iter().zip(shares).map(share).collect(),
-        stretches: vec![stretch(State::SameCore, 31)],
+        study: LookState::ALL.into_iter().zip(shares).map(share).collect(),
+        stretches: vec![stretch(LookState::SameCore, 31)],
         transitions: vec![],
         treatments: vec![],
         by_cpu: vec![],

@@ -6,7 +6,8 @@
 pub mod sections;
 
 use crate::commands::{
-    BUSY_CPUS, CPU, CPU_PER_UNIT, Commands as Found, ELAPSED, FixedTime, MEMORY, Quantity, SAID, instead,
+    BUSY_CPUS, CPU, CPU_PER_UNIT, Commands as CommandStudy, ELAPSED, FixedTime, MEMORY, Quantity, SAID,
+    instead,
 };
 use crate::estimate::{ROWS_PER_JOULE, THROUGHPUT};
 use crate::findings::trust;
@@ -79,7 +80,7 @@ impl Kind for Commands {
 }
 
 /// The findings, if any block is usable.
-pub fn measured<'a>(facts: &Facts<'a>) -> Option<&'a Found> {
+pub fn measured<'a>(facts: &Facts<'a>) -> Option<&'a CommandStudy> {
     facts.analysis.commands.as_ref().filter(|_| facts.analysis.blocks > 0)
 }
 
@@ -114,7 +115,7 @@ const TINY_SHARE: f64 = 0.005;
 const OTHERS_CPUS: f64 = 0.15;
 
 /// All findings.
-pub fn commands(facts: &Facts<'_>, commands: &Found) -> Vec<Finding> {
+pub fn commands(facts: &Facts<'_>, commands: &CommandStudy) -> Vec<Finding> {
     let Some(headline) = commands.headline() else { return Vec::new() };
     let mut findings = Vec::new();
     findings.extend(match &commands.fixed_time {
@@ -141,7 +142,12 @@ fn not_judged(fixed: &FixedTime) -> Finding {
 }
 
 /// The headline: the baseline's value and every treatment against it.
-pub fn whole(facts: &Facts<'_>, commands: &Found, quantity: &Quantity, kind: FindingKind) -> Option<Finding> {
+pub fn whole(
+    facts: &Facts<'_>,
+    commands: &CommandStudy,
+    quantity: &Quantity,
+    kind: FindingKind,
+) -> Option<Finding> {
     let mut evidence = Vec::new();
     let mut sentences = Vec::new();
     for group in facts.study.groups() {
@@ -161,7 +167,7 @@ pub fn whole(facts: &Facts<'_>, commands: &Found, quantity: &Quantity, kind: Fin
 }
 
 /// Which treatments of a group may be the best in the headline; `None` for another quantity, or if two are compared.
-pub fn best(facts: &Facts<'_>, commands: &Found, quantity: &Quantity, group: &str) -> Option<Prose> {
+pub fn best(facts: &Facts<'_>, commands: &CommandStudy, quantity: &Quantity, group: &str) -> Option<Prose> {
     let is_headline = commands.headline().is_some_and(|headline| headline.metric == quantity.metric);
     let found = commands.fastest.iter().find(|found| is_headline && found.group == group)?;
     let word = if [ELAPSED, ITEM_S].contains(&quantity.metric.as_str()) { "fastest" } else { "best" };
@@ -179,7 +185,7 @@ pub fn others(facts: &Facts<'_>, headline: &Quantity, reported: &[ComparisonKind
 }
 
 /// Metrics of the output that differ, one sentence each, and those that do not, without those `reported` elsewhere.
-pub fn metrics(facts: &Facts<'_>, commands: &Found, reported: &[&str]) -> Vec<Finding> {
+pub fn metrics(facts: &Facts<'_>, commands: &CommandStudy, reported: &[&str]) -> Vec<Finding> {
     let of_cost = [CPU, CPU_PER_UNIT, BUSY_CPUS, MEMORY];
     let is_reported = |metric: &str| reported.contains(&metric) || of_cost.contains(&metric);
     let rest: Vec<&Quantity> =
@@ -213,7 +219,7 @@ pub fn metrics(facts: &Facts<'_>, commands: &Found, reported: &[&str]) -> Vec<Fi
 }
 
 /// One metric: its value on the baseline and what differs from it.
-fn differing(facts: &Facts<'_>, commands: &Found, quantity: &Quantity) -> Option<Finding> {
+fn differing(facts: &Facts<'_>, commands: &CommandStudy, quantity: &Quantity) -> Option<Finding> {
     let mut evidence = Vec::new();
     let text = sentences(facts, commands, quantity, &mut evidence)?;
     let kind = if quantity.is_said { FindingKind::Metric } else { FindingKind::Elapsed };
@@ -224,7 +230,7 @@ fn differing(facts: &Facts<'_>, commands: &Found, quantity: &Quantity) -> Option
 /// other.`, one sentence per group.
 fn sentences<'a>(
     facts: &Facts<'a>,
-    commands: &Found,
+    commands: &CommandStudy,
     quantity: &Quantity,
     evidence: &mut Vec<&'a Estimate>,
 ) -> Option<Prose> {
@@ -255,7 +261,7 @@ fn sentences<'a>(
 }
 
 /// CPU of a run or of a unit of its work, how many logical CPUs that kept busy, and memory.
-pub fn cost(facts: &Facts<'_>, commands: &Found) -> Option<Finding> {
+pub fn cost(facts: &Facts<'_>, commands: &CommandStudy) -> Option<Finding> {
     let mut evidence = Vec::new();
     let mut clause_of = |quantity: Option<&Quantity>| sentences(facts, commands, quantity?, &mut evidence);
     let (cpu, memory) = (clause_of(commands.cpu()), clause_of(commands.quantity(MEMORY)));
@@ -267,7 +273,7 @@ pub fn cost(facts: &Facts<'_>, commands: &Found) -> Option<Finding> {
 }
 
 /// `Logical CPUs kept busy: 0.99 of 1 on alone; 1.93 of 2 on two.`
-fn busy(facts: &Facts<'_>, commands: &Found) -> Option<Prose> {
+fn busy(facts: &Facts<'_>, commands: &CommandStudy) -> Option<Prose> {
     let summaries = facts.analysis.treatments.iter().zip(&commands.cpus);
     let known = summaries.filter_map(|(summary, cpus)| {
         let (_, treatment) = facts.study.treatment(&summary.name)?;
@@ -306,7 +312,7 @@ fn is_undisturbed(summary: &TreatmentSummary, busy: f64, cpus: u32) -> bool {
 }
 
 /// Missing ratios, with their reasons.
-pub fn gaps(commands: &Found) -> Option<Finding> {
+pub fn gaps(commands: &CommandStudy) -> Option<Finding> {
     let lines = commands.gap_lines();
     let evidence: Vec<&str> = commands.gaps.iter().map(|gap| gap.comparison.as_str()).collect();
     (!lines.is_empty()).then(|| {
@@ -354,7 +360,7 @@ fn worded(estimate: &Estimate) -> Prose {
 }
 
 /// `two (2c1t)`, `eight (8c1t, eight processes)`.
-fn placed(commands: &Found, treatment: &Treatment) -> String {
+fn placed(commands: &CommandStudy, treatment: &Treatment) -> String {
     let (name, placement) = (bare(&treatment.name), treatment.placement.trim());
     let mut about: Vec<String> = Vec::new();
     if name != placement {

@@ -89,7 +89,7 @@ fn states_are_of_a_treatments_own_logical_cpus_and_of_all() {
     assert_eq!(means(&both.states), [0.375, 0.5, 0.0, 0.125, 0.0]);
     // Blocks: 2 of 4, 3 of 4, 0 of 4; one core 1, 1 and 3 of 4.
     assert_eq!(means(&found.study), [0.417, 0.417, 0.083, 0.083, 0.0]);
-    let half = found.share(State::SameCore).unwrap();
+    let half = found.share(LookState::SameCore).unwrap();
     assert!(half.low > 0.0 && half.high < 1.0 && half.high - half.low > 0.9, "3 blocks: {half:?}");
     assert!(!alone.states[0].share.has_ends(), "one block");
     assert_eq!(found.cost_share, Some(27.0 * 1_000.0 / 12e6));
@@ -133,10 +133,10 @@ fn looks_before_and_after_disagree_and_so_may_one_between() {
 fn stretches_and_changes_are_of_all_logical_cpus_and_all_looks() {
     let found = found(&runs());
     // Blocks: ....11c. | ..1..c1..1. | 111111a. with `c` and `a` as states of all.
-    assert_eq!(found.stretches_in(State::SameCore), 5);
-    assert_eq!(found.stretches_in(State::Neighbour), 2);
-    assert_eq!(found.stretches_in(State::Unknown), 0);
-    let last = found.stretches.iter().find(|one| one.state == State::Away).unwrap();
+    assert_eq!(found.stretches_in(LookState::SameCore), 5);
+    assert_eq!(found.stretches_in(LookState::Neighbour), 2);
+    assert_eq!(found.stretches_in(LookState::Unknown), 0);
+    let last = found.stretches.iter().find(|one| one.state == LookState::Away).unwrap();
     assert_eq!((last.looks, last.length_ns_max), (1, 1_020_000.0));
     let changed: u32 = found.transitions.iter().map(|one| one.count).sum();
     assert_eq!(changed, 3 + 7 + 2);
@@ -148,7 +148,7 @@ fn a_contradiction_is_counted_and_its_state_not_known() {
     runs.push(looked(3, "both", &[0, 1], &["?? ..", ".. .."]));
     let found = found(&runs);
     assert_eq!(found.contradictions, 1);
-    assert_eq!(found.stretches_in(State::Unknown), 1);
+    assert_eq!(found.stretches_in(LookState::Unknown), 1);
     let one = &found.by_cpu[1];
     assert_eq!((one.cpu, one.looks), (1, 14));
     assert!(one.shares["unknown"].mean > 0.0 && !one.shares.contains_key("away"));

@@ -66,7 +66,7 @@ fn a_slice_without_looks_leaves_a_hole() {
     let strip = drawn(&[looked(0, "both", 0, &[('.', 9), ('-', 9), ('1', 9), ('.', 9), ('.', 9), ('.', 9)])]);
     let wanted = [(0, 100, 0), (200, 100, 1), (300, 300, 0)];
     assert_eq!(row(&strip, 0), wanted);
-    let unknown = strip.points.iter().filter(|point| point.3 == number(State::Unknown));
+    let unknown = strip.points.iter().filter(|point| point.3 == number(LookState::Unknown));
     assert_eq!(unknown.count(), 1);
 }
 

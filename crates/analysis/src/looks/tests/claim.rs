@@ -3,7 +3,7 @@
 use super::super::checks::Check;
 use super::super::claim::{Claim, Level, Outcome, by_state, effect};
 use super::super::rows::{By, Row, Side};
-use super::super::states::State::{Clear, SameCore};
+use super::super::states::LookState::{Clear, SameCore};
 use super::study;
 
 const LEVEL: Level = Level { alpha: 0.05, shifts: 199, seed: 1, by: By::Core };

@@ -3,10 +3,10 @@
 use super::super::checks::Check;
 use super::super::contrast::pooled;
 use super::super::effect::{between_blocks, by_both_looks, by_look_before, disagreement, shift_p};
-use super::super::gate::{Needed, Seen};
+use super::super::gate::{Needed, StateCounts};
 use super::super::rows::{Row, Side, rounds};
 use super::super::spread::Spread;
-use super::super::states::State::{self, Away, Clear, Neighbour, SameCore};
+use super::super::states::LookState::{self, Away, Clear, Neighbour, SameCore};
 use super::{round, row, study};
 
 fn close(a: f64, b: f64) -> bool {
@@ -58,7 +58,7 @@ fn disagreement_counts_both_states_alike() {
 #[test]
 fn the_slope_between_blocks_worked_by_hand() {
     // Shares 0, 1/2 and 1; ratios 2, 1 and 1/2 of the baseline: the slope is ln(1/2) − ln(2), without residuals.
-    let of_block = |block, states: [State; 2], rate| {
+    let of_block = |block, states: [LookState; 2], rate| {
         (0..2u32).flat_map(move |at| round(block, at, states[at as usize], 1.0, rate)).collect::<Vec<_>>()
     };
     let rows: Vec<Row> = [[Clear; 2], [Clear, SameCore], [SameCore; 2]]
@@ -88,7 +88,7 @@ fn shifts_keep_the_lengths_of_visits() {
 
 #[test]
 fn the_gate_wants_blocks_and_episodes_of_both_states() {
-    let seen = |rows: &[Row]| Seen::new(rows, &rounds(rows));
+    let seen = |rows: &[Row]| StateCounts::new(rows, &rounds(rows));
     let open = seen(&study(8, 0.6));
     // Five visits a block; the last clear rounds of a block and the first of the next are on two sides of one.
     assert_eq!((open.blocks, open.blocks_with_both, open.episodes()), (8, 8, 40));

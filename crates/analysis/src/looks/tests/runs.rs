@@ -3,7 +3,7 @@
 use super::super::claim::{Claim, Outcome, effects};
 use super::super::coverage::Coverage;
 use super::super::rows::{By, Side, rows};
-use super::super::states::{State, looked_at};
+use super::super::states::{LookState, looked_at};
 use crate::fixtures::{machine, run, study};
 use crate::{Facts, analyse_on, document};
 use threadwise_study::{CpuLook, Look, Moment, PairLook, Run, SliceLook, Study};
@@ -61,7 +61,7 @@ fn rows_have_the_states_of_the_treatments_cpus_whoever_they_belong_to() {
     let first = &got[0];
     assert_eq!(
         (first.side, first.before, first.after),
-        (Side::Baseline, Some(State::SameCore), Some(State::SameCore))
+        (Side::Baseline, Some(LookState::SameCore), Some(LookState::SameCore))
     );
     assert_eq!((first.amount.done, first.amount.time_ns), (1000.0, 5e7));
     // A step of CHAIN in 0.25 ns; 2.5 adds a step, on two logical CPUs.

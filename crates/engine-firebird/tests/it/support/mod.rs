@@ -161,7 +161,7 @@ pub fn run(load: &LoadRequest, slices: u64, window_ms: u64) -> Result<Ran, Engin
 
 /// Processes that work in a folder.
 pub fn living(folder: &Path) -> Vec<u32> {
-    threadwise_process::living::in_folder(folder).unwrap()
+    threadwise_process::folder_processes::in_folder(folder).unwrap()
 }
 
 /// Names in a folder that begin so.

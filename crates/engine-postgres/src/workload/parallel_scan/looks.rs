@@ -11,7 +11,7 @@ use threadwise_machine::{CpuSet, Topology};
 use threadwise_process::proc;
 use threadwise_study::parallel::Parts;
 
-use super::parts::{Look, Scan, Seen, add_up};
+use super::processes::{Look, ProcessLook, Scan, add_up};
 use crate::error::failed;
 
 /// Least time between two looks.
@@ -78,7 +78,7 @@ impl Looks {
         let see = |pid: u32| {
             let found = proc::runs_on(pid)?;
             let waited_ns = proc::thread_times(pid, pid).map(|times| times.wait_ns);
-            Some(Seen { pid, cpu: found.cpu, is_runnable: found.is_runnable, waited_ns })
+            Some(ProcessLook { pid, cpu: found.cpu, is_runnable: found.is_runnable, waited_ns })
         };
         Look { at_ns, seen: pids.into_iter().filter_map(see).collect() }
     }

@@ -6,7 +6,7 @@
 //! function in the server's own language and visible server processes, so it runs on private clusters alone.
 
 mod looks;
-mod parts;
+mod processes;
 mod session;
 mod treatment;
 

@@ -13,7 +13,7 @@ use threadwise_engine_sql::{Call, Usage, fill};
 use threadwise_study::SessionSlice;
 
 use super::TABLE;
-use super::parts::{Process, Scan};
+use super::processes::{Process, Scan};
 use crate::Server;
 use crate::backend::{backend_pid, flush_statistics, lock};
 use crate::error::{failed, query};

@@ -39,9 +39,9 @@ pub(super) fn read(json: &str) -> Result<Plan, String> {
 
 /// The largest of a number anywhere in a plan.
 fn most(node: &Value, name: &str) -> u32 {
-    let here =
+    let of_node =
         node.get(name).and_then(Value::as_u64).map_or(0, |number| u32::try_from(number).unwrap_or(u32::MAX));
-    children(node).map(|child| most(child, name)).fold(here, u32::max)
+    children(node).map(|child| most(child, name)).fold(of_node, u32::max)
 }
 
 fn children(node: &Value) -> impl Iterator<Item = &Value> {

@@ -227,13 +227,13 @@ pub(super) fn settle(
                format('shared_buffers %s, effective_cache_size %s, work_mem %s', current_setting('shared_buffers'), \
                current_setting('effective_cache_size'), current_setting('work_mem'))";
     let row = client.query_one(sql, &[]);
-    let (room, jit, memory): (i64, bool, String) = row
+    let (available, jit, memory): (i64, bool, String) = row
         .and_then(|row| Ok((row.try_get(0)?, row.try_get(1)?, row.try_get(2)?)))
         .map_err(|cause| query("read its settings", &cause))?;
-    let room = room.min(i64::from(MOST_WORKERS));
-    if i64::from(workers.most) > room {
+    let available = available.min(i64::from(MOST_WORKERS));
+    if i64::from(workers.most) > available {
         let why = format!(
-            "it needs {} parallel workers and the server has room for {room}: raise max_worker_processes, or use a \
+            "it needs {} parallel workers and the server has room for {available}: raise max_worker_processes, or use a \
              lower dop or fewer streams",
             workers.most
         );

@@ -12,7 +12,7 @@ use threadwise_engine::{LoadRequest, Running, Session};
 use threadwise_engine_postgres::cluster;
 use threadwise_engine_postgres::options::Managed;
 use threadwise_machine::pin;
-use threadwise_process::living;
+use threadwise_process::folder_processes;
 
 const SMALL: [(&str, &str); 2] = [("blocks", "64"), ("work_unit", "8")];
 
@@ -163,7 +163,7 @@ fn an_initdb_whose_starter_was_killed_leaves_no_shared_memory() {
         let mut seen = BTreeSet::new();
         let found = loop {
             let has_memory = |pid: &u32| !seen.contains(pid) && !shared_memory(*pid).0.is_empty();
-            match living::in_folder(folder.path()).unwrap().into_iter().find(has_memory) {
+            match folder_processes::in_folder(folder.path()).unwrap().into_iter().find(has_memory) {
                 Some(pid) if seen.len() == skipped => break Some((pid, shared_memory(pid))),
                 Some(pid) => drop(seen.insert(pid)),
                 None if maker.try_wait().unwrap().is_some() => break None,
@@ -174,7 +174,7 @@ fn an_initdb_whose_starter_was_killed_leaves_no_shared_memory() {
         let Some((pid, (_, files))) = found else { continue };
         maker.kill().unwrap();
         maker.wait().unwrap();
-        living::end_in_folder(folder.path(), Duration::from_secs(60)).unwrap();
+        folder_processes::end_in_folder(folder.path(), Duration::from_secs(60)).unwrap();
         assert_eq!(shared_memory(pid).0, [] as [String; 0], "server {skipped}");
         assert!(!files.iter().any(|file| Path::new(file).exists()), "server {skipped}: {files:?}");
     }

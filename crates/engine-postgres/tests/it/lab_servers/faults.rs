@@ -52,7 +52,7 @@ fn a_killed_server_fails_the_run_and_leaves_nothing() {
                 kill(pid);
                 // The backend of a killed postmaster ends only when it looks; end it as the watchdog would.
                 if whom == "postmaster" {
-                    threadwise_process::living::end_in_folder(
+                    threadwise_process::folder_processes::end_in_folder(
                         folder.path(),
                         std::time::Duration::from_secs(10),
                     )

@@ -105,7 +105,7 @@ pub fn engine() -> &'static dyn Engine {
 
 /// Processes whose current folder lies in this one; a server's process is known by that.
 pub fn processes_in(folder: &Path) -> Vec<u32> {
-    threadwise_process::living::in_folder(folder).unwrap()
+    threadwise_process::folder_processes::in_folder(folder).unwrap()
 }
 
 /// Waits until something holds, for at most so long that only a fault takes longer.

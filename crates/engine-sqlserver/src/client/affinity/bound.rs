@@ -45,7 +45,7 @@ impl Bound {
     /// Nothing would restore it: the study's keeper has ended; or an error of the server.
     pub(crate) fn bind(&mut self) -> Result<bool, EngineError> {
         let refused = |why: String| failed(ACTION, why);
-        let mut journal = living(&self.folder, &self.server)?;
+        let mut journal = journal_of_study(&self.folder, &self.server)?;
         let (now, _) = setting::read(&mut self.connection).map_err(refused)?;
         if now.is_like(&self.wanted) {
             return Ok(false);
@@ -84,7 +84,7 @@ impl Bound {
 }
 
 /// The journal of a running study on this server.
-fn living(folder: &Path, server: &str) -> Result<Locked, EngineError> {
+fn journal_of_study(folder: &Path, server: &str) -> Result<Locked, EngineError> {
     let kind = &kind(server);
     let gone = || {
         failed(

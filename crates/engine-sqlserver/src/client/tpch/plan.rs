@@ -69,12 +69,12 @@ fn below<'a, 'input>(operator: Node<'a, 'input>) -> Vec<Node<'a, 'input>> {
 }
 
 /// All elements of a name that belong to an operator and to none below it.
-fn parts<'a, 'input>(operator: Node<'a, 'input>, name: &str) -> Vec<Node<'a, 'input>> {
+fn own_elements<'a, 'input>(operator: Node<'a, 'input>, name: &str) -> Vec<Node<'a, 'input>> {
     let mut found = Vec::new();
     for child in operator.children().filter(|child| child.is_element() && !child.has_tag_name_of("RelOp")) {
         match child.has_tag_name_of(name) {
             true => found.push(child),
-            false => found.extend(parts(child, name)),
+            false => found.extend(own_elements(child, name)),
         }
     }
     found
@@ -89,7 +89,7 @@ fn line(operator: Node<'_, '_>) -> String {
     if logical != physical && !logical.is_empty() {
         line.push_str(&format!(" ({logical})"));
     }
-    if let Some(object) = parts(operator, "Object").first() {
+    if let Some(object) = own_elements(operator, "Object").first() {
         let bare = |name: &str| object.attribute(name).map(|name| name.trim_matches(['[', ']']).to_owned());
         let names: Vec<String> = [bare("Table"), bare("Index")].into_iter().flatten().collect();
         line.push_str(&format!(" on {}", names.join(".")));
@@ -98,7 +98,7 @@ fn line(operator: Node<'_, '_>) -> String {
         }
     }
     for (element, shown) in COLUMNS {
-        let columns: Vec<&str> = parts(operator, element)
+        let columns: Vec<&str> = own_elements(operator, element)
             .iter()
             .flat_map(|part| part.descendants())
             .filter(|node| node.has_tag_name_of("ColumnReference"))

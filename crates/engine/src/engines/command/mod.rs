@@ -4,7 +4,6 @@
 //! is the reaper of all its descendants: waiting for every process tells what a run used, and none is
 //! left when it ends. docs/ENGINES.md, "Commands".
 
-mod at_work;
 mod error;
 mod extract;
 mod group;
@@ -12,6 +11,7 @@ mod output;
 pub mod pin_server;
 mod progress;
 mod result;
+mod running;
 mod session;
 mod side;
 mod spawn;
@@ -24,12 +24,12 @@ use threadwise_study::{Options, Workload};
 
 use super::super::workloads::options::refuse;
 use crate::{Engine, EngineError, LoadRequest, Loaded, Running, StartRequest};
-use at_work::AtWork;
-pub use at_work::interrupted;
 pub use error::NAME;
 pub use extract::{extract, mark};
 pub use group::remove_stale_groups;
 pub use output::last_words;
+use running::RunningCommand;
+pub use running::interrupted;
 pub use side::how as ended;
 
 /// The engine.
@@ -81,7 +81,7 @@ impl Engine for Command {
 /// # Errors
 /// `setup` or `warmup` failed, or its folders cannot be made.
 pub fn start(options: CommandOptions, request: &StartRequest) -> Result<Box<dyn Running>, EngineError> {
-    Ok(Box::new(AtWork::start(options, request)?))
+    Ok(Box::new(RunningCommand::start(options, request)?))
 }
 
 /// The options of a treatment, checked as far as is possible before anything runs.

@@ -23,9 +23,9 @@ pub(super) enum Verdict {
     LeftBehind(String),
 }
 
-/// State of a run.
+/// The processes of a run and how they ended.
 #[derive(Debug, Default)]
-pub(super) struct State {
+pub(super) struct RunProcesses {
     /// Processes that are still to be started.
     pub unstarted: usize,
     /// Processes that have not ended, those not yet started included.
@@ -51,25 +51,26 @@ pub(super) struct State {
 /// The shared state; its changes wake waiting threads.
 #[derive(Debug, Default)]
 pub(super) struct Progress {
-    state: Mutex<State>,
+    state: Mutex<RunProcesses>,
     changed: Condvar,
 }
 
 impl Progress {
     /// The state. A thread that panicked while it held it left it whole: every change is one assignment.
-    pub fn lock(&self) -> MutexGuard<'_, State> {
+    pub fn lock(&self) -> MutexGuard<'_, RunProcesses> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Waits until all processes have ended, for at most `pause`.
-    pub fn wait(&self, pause: Duration) -> MutexGuard<'_, State> {
+    pub fn wait(&self, pause: Duration) -> MutexGuard<'_, RunProcesses> {
         let waited = self.changed.wait_timeout_while(self.lock(), pause, |state| state.unended > 0);
         waited.unwrap_or_else(PoisonError::into_inner).0
     }
 
     /// Starts a run of this many processes.
     pub fn begin(&self, processes: usize, spared: BTreeSet<Identity>) {
-        *self.lock() = State { unstarted: processes, unended: processes, spared, ..State::default() };
+        *self.lock() =
+            RunProcesses { unstarted: processes, unended: processes, spared, ..RunProcesses::default() };
     }
 
     /// A process was started, or could not be.

@@ -6,11 +6,11 @@ use std::time::Duration;
 use threadwise_study::command::{Each, MetricSpec, PEAK_RSS_BYTES, Source};
 use threadwise_study::{Counters, SessionSlice};
 
-use super::at_work::AtWork;
 use super::extract::{extract_file, mark_in_file};
 use super::group::Group;
 use super::output;
 use super::progress::Verdict;
+use super::running::RunningCommand;
 use super::session::LARGEST;
 use super::side::how;
 use super::spawn::Used;
@@ -21,7 +21,7 @@ const SEEN: Duration = Duration::from_secs(1);
 /// Longest time without a poll after which the most memory of a run is still known.
 const UNSEEN: Duration = Duration::from_millis(250);
 
-impl AtWork {
+impl RunningCommand {
     /// Why the run does not count, if so.
     pub(super) fn judge(&self) -> Result<(), EngineError> {
         let (verdict, ends) = {

@@ -5,14 +5,14 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 use std::time::Duration;
 
-use super::at_work::{AtWork, KILL, filled};
 use super::error::failed;
 use super::output;
+use super::running::{KILL, RunningCommand, filled};
 use super::spawn::{self, Start, Used};
 use super::tree::{self, Identity};
 use crate::{EngineError, clock};
 
-impl AtWork {
+impl RunningCommand {
     /// Runs one of these commands, if it was given; an error unless it succeeds.
     pub(super) fn must(&self, name: &'static str, words: Option<&[String]>) -> Result<(), EngineError> {
         match self.side(name, words, self.timeout(), false)? {

@@ -11,12 +11,12 @@ pub(super) fn failed(action: &str, why: impl ToString) -> EngineError {
 ///
 /// # Errors
 /// They differ: a wrong answer, with both.
-pub(super) fn agree(what: &str, found: Content, said: Content) -> Result<(), EngineError> {
-    if found == said {
+pub(super) fn agree(what: &str, found: Content, reported: Content) -> Result<(), EngineError> {
+    if found == reported {
         return Ok(());
     }
     Err(EngineError::WrongAnswer(format!(
         "{what}: {} rows with key sum {} instead of {} rows with key sum {}",
-        found.rows, found.key_sum, said.rows, said.key_sum
+        found.rows, found.key_sum, reported.rows, reported.key_sum
     )))
 }

@@ -21,10 +21,11 @@ pub struct LogBufferSession {
     shared: Arc<Shared>,
     log: Arc<Log>,
     spec: LogBufferSpec,
-    state: Work,
+    state: LogBufferState,
 }
 
-struct Work {
+/// State that changes from step to step.
+struct LogBufferState {
     session: usize,
     /// Number of the next record, which is its first 8 bytes.
     number: i64,
@@ -39,7 +40,7 @@ impl LogBufferSession {
     pub fn open(request: &SessionRequest, spec: &LogBufferSpec, shared: Arc<Shared>, log: Arc<Log>) -> Self {
         let session = request.session as usize;
         log.attach(session);
-        let state = Work {
+        let state = LogBufferState {
             session,
             number: i64::from(request.session) * SESSION_STRIDE,
             text: (0..spec.record_bytes - 8).map(|at| b'a' + (at % 26) as u8).collect(),
@@ -72,12 +73,12 @@ impl Session for LogBufferSession {
             || Ok(counters(&state.borrow().tally, &Walked::default())),
         )?;
         let appended = std::mem::take(&mut self.state.content);
-        self.shared.say(self.state.session, appended);
+        self.shared.report(self.state.session, appended);
         Ok(slice)
     }
 }
 
-impl Work {
+impl LogBufferState {
     #[inline]
     fn append(&mut self, log: &Log) -> Result<(), EngineError> {
         self.draft.clear();

@@ -15,6 +15,7 @@
 
 mod error;
 mod index;
+mod insert_reports;
 mod kernels;
 mod locks;
 mod log;
@@ -25,7 +26,6 @@ mod place;
 mod record;
 mod recovery;
 mod row;
-mod said;
 mod session;
 mod shared;
 mod table;
@@ -39,8 +39,8 @@ use threadwise_study::engine::Properties;
 use threadwise_study::{Counters, Options, SessionSlice, Workload};
 
 use self::error::{agree, failed};
-use self::index::{IndexAtWork, IndexSpec};
-use self::kernels::{KernelSpec, KernelsAtWork};
+use self::index::{IndexSpec, RunningIndex};
+use self::kernels::{KernelSpec, RunningKernels};
 use self::log::Log;
 use self::log_buffer::LogBufferSession;
 use self::options::{InsertSpec, LogOptions, Spec, WORKLOADS, parse};
@@ -106,9 +106,9 @@ impl Engine for Native {
 
     fn start(&self, request: &StartRequest) -> Result<Box<dyn Running>, EngineError> {
         Ok(match request.load.workload {
-            Workload::Index => Box::new(IndexAtWork::begin(request)?),
-            Workload::Kernels => Box::new(KernelsAtWork::begin(request)?),
-            _ => Box::new(AtWork::begin(request)?),
+            Workload::Index => Box::new(RunningIndex::begin(request)?),
+            Workload::Kernels => Box::new(RunningKernels::begin(request)?),
+            _ => Box::new(RunningNative::begin(request)?),
         })
     }
 }
@@ -166,7 +166,7 @@ fn log_path(load: &LoadRequest) -> PathBuf {
 }
 
 /// The engine, started for one treatment.
-struct AtWork {
+struct RunningNative {
     spec: Spec,
     seed: u64,
     service: CpuSet,
@@ -176,7 +176,7 @@ struct AtWork {
     reported: Mutex<Written>,
 }
 
-impl AtWork {
+impl RunningNative {
     fn begin(request: &StartRequest) -> Result<Self, EngineError> {
         let spec = parse(&request.load)?;
         let sessions = request.sessions.len();
@@ -218,14 +218,14 @@ impl AtWork {
 
     /// Compares table, log and sessions, removes the added rows, and empties the log.
     fn check_and_put_back(&self) -> Result<(), EngineError> {
-        let said = self.shared.take_said();
+        let reported = self.shared.take_reported();
         if let Spec::Insert(_) = self.spec {
-            agree("the table's added rows", self.shared.put_table_back(), said)?;
+            agree("the table's added rows", self.shared.put_table_back(), reported)?;
         }
         self.with_writer(|writer| {
             writer.settle()?;
             let log = writer.read_back(|_, _| {})?;
-            agree("the log", log.content, said)?;
+            agree("the log", log.content, reported)?;
             if log.torn_bytes + log.unfinished > 0 {
                 return Err(EngineError::WrongAnswer(format!(
                     "the log ends in {} bytes that are not a record and {} transactions without an end",
@@ -238,7 +238,7 @@ impl AtWork {
     }
 }
 
-impl Running for AtWork {
+impl Running for RunningNative {
     fn open(&self, request: &SessionRequest) -> Result<Box<dyn Session>, EngineError> {
         let shared = Arc::clone(&self.shared);
         match (&self.spec, &self.shared.log) {

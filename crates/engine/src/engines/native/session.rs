@@ -11,7 +11,7 @@ use super::options::InsertSpec;
 use super::record::{Draft, Head, Kind};
 use super::row::Row;
 use super::shared::{Shared, counters};
-use super::table::{Content, Part, Table, Walked};
+use super::table::{Content, RowOrigin, Table, Walked};
 use crate::worker::fixed::fixed_work;
 use crate::worker::{StepResult, step_loop};
 use crate::workloads::insert::{Durability, Insert, Key, RandomKeys, first_key};
@@ -35,11 +35,11 @@ pub struct InsertSession {
     shared: Arc<Shared>,
     load_seed: u64,
     sessions: usize,
-    state: Work,
+    state: InsertState,
 }
 
 /// State that changes from step to step, apart from what is shared.
-struct Work {
+struct InsertState {
     insert: Insert,
     session: usize,
     keys: Keys,
@@ -67,7 +67,7 @@ impl InsertSession {
                 Keys::Random(Box::new(RandomKeys::new(request.seed, stream)))
             }
         };
-        let state = Work {
+        let state = InsertState {
             insert: spec.insert,
             session,
             keys,
@@ -87,7 +87,7 @@ impl InsertSession {
         let keys = RandomKeys::new(self.load_seed, 0).take(self.state.insert.seed_rows as usize);
         for key in keys.skip(session).step_by(self.sessions) {
             let row = Row::new(key, 0, -1, 0, 0);
-            if !table.insert(Part::Seed, session, row, &mut Walked::default()) {
+            if !table.insert(RowOrigin::Seed, session, row, &mut Walked::default()) {
                 return Err(there_already(key));
             }
         }
@@ -123,12 +123,12 @@ impl Session for InsertSession {
             None => step_loop(window, step, read),
         }?;
         let inserted = std::mem::take(&mut self.state.content);
-        shared.say(self.state.session, inserted);
+        shared.report(self.state.session, inserted);
         Ok(slice)
     }
 }
 
-impl Work {
+impl InsertState {
     /// One transaction: its rows, its log records, and what its commit waits for.
     fn transaction(
         &mut self,
@@ -179,7 +179,7 @@ impl Work {
         if shared.log.is_some() {
             row.encode(self.draft.content());
         }
-        if !table.insert(Part::Added, self.session, row, &mut self.walked) {
+        if !table.insert(RowOrigin::Added, self.session, row, &mut self.walked) {
             return Err(there_already(key));
         }
         self.content.add(key);

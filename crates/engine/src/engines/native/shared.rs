@@ -2,8 +2,8 @@
 
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 
+use super::insert_reports::InsertReports;
 use super::log::{Log, Tally};
-use super::said::Said;
 use super::table::{Content, Table, Walked};
 use crate::clock;
 
@@ -13,7 +13,7 @@ pub struct Shared {
     table: RwLock<Table>,
     /// The log, if there is one.
     pub log: Option<Arc<Log>>,
-    said: Said,
+    reports: InsertReports,
 }
 
 /// Names of the sessions' counters, in the order of [`counters`].
@@ -33,7 +33,7 @@ const NAMES: [&str; 10] = [
 impl Shared {
     /// State for this many sessions.
     pub fn new(table: Table, log: Option<Arc<Log>>, sessions: usize) -> Self {
-        Self { table: RwLock::new(table), log, said: Said::new(sessions) }
+        Self { table: RwLock::new(table), log, reports: InsertReports::new(sessions) }
     }
 
     /// The table for inserting and reading.
@@ -47,8 +47,8 @@ impl Shared {
     }
 
     /// Adds what a session has inserted since its last report; at the end of its slice.
-    pub fn say(&self, session: usize, content: Content) {
-        self.said.add(session, content);
+    pub fn report(&self, session: usize, content: Content) {
+        self.reports.add(session, content);
         if let Some(log) = &self.log {
             // The writer may have fallen asleep at the same moment as its last append.
             log.wake_writer();
@@ -56,8 +56,8 @@ impl Shared {
     }
 
     /// Takes what all sessions have reported since the last call.
-    pub fn take_said(&self) -> Content {
-        self.said.take()
+    pub fn take_reported(&self) -> Content {
+        self.reports.take()
     }
 }
 

@@ -67,7 +67,7 @@ impl Content {
 
 /// The part of the table that a row belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Part {
+pub enum RowOrigin {
     /// Rows from the start.
     Seed,
     /// Rows that [`Table::put_back`] removes.
@@ -128,7 +128,7 @@ impl<R: Keyed> Table<R> {
 
     /// Inserts a row for a session. Gives `false`, and inserts nothing, if its key is stored already.
     #[inline]
-    pub fn insert(&self, part: Part, session: usize, row: R, walked: &mut Walked) -> bool {
+    pub fn insert(&self, part: RowOrigin, session: usize, row: R, walked: &mut Walked) -> bool {
         let key = row.key();
         let bucket = hash(key) as usize & (self.heads.len() - 1);
         match self.locks.len() {
@@ -156,7 +156,7 @@ impl<R: Keyed> Table<R> {
     #[inline]
     fn insert_lock_free(
         &self,
-        part: Part,
+        part: RowOrigin,
         session: usize,
         bucket: usize,
         row: R,
@@ -201,12 +201,12 @@ impl<R: Keyed> Table<R> {
     }
 
     #[inline]
-    fn append(&self, part: Part, session: usize, row: R, next: u64) -> u64 {
+    fn append(&self, part: RowOrigin, session: usize, row: R, next: u64) -> u64 {
         let stored = Stored { row, next: AtomicU64::new(next) };
         let heap = &self.heaps[session].0;
         let (index, added) = match part {
-            Part::Seed => (heap.seed.push(stored), 0),
-            Part::Added => (heap.added.push(stored), 1),
+            RowOrigin::Seed => (heap.seed.push(stored), 0),
+            RowOrigin::Added => (heap.added.push(stored), 1),
         };
         1 + (((index as u64) << SESSION_BITS | session as u64) << 1 | added)
     }
@@ -258,7 +258,7 @@ impl<R: Keyed> Table<R> {
     /// [`Table::put_back`] use it.
     pub fn touch(&self, session: usize, rows: u64, blank: impl Fn() -> R) {
         for _ in 0..rows {
-            self.append(Part::Added, session, blank(), NONE);
+            self.append(RowOrigin::Added, session, blank(), NONE);
         }
     }
 

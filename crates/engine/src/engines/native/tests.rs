@@ -38,7 +38,7 @@ fn fixed(rows: i64, per_tx: i64) -> Vec<(&'static str, OptionValue)> {
 }
 
 /// One slice of the only session, before anything is checked.
-fn work(at_work: &AtWork, start: &StartRequest) -> SessionSlice {
+fn work(running: &RunningNative, start: &StartRequest) -> SessionSlice {
     let request = SessionRequest {
         load: start.load.clone(),
         session: 0,
@@ -46,9 +46,9 @@ fn work(at_work: &AtWork, start: &StartRequest) -> SessionSlice {
         cpus: start.sessions[0].clone(),
         seed: start.seed,
     };
-    let mut session = at_work.open(&request).unwrap();
+    let mut session = running.open(&request).unwrap();
     session.warm().unwrap();
-    at_work.standing().unwrap();
+    running.standing().unwrap();
     let start_ns = clock::monotonic_ns() + 1_000_000;
     session
         .slice(&Window {
@@ -70,19 +70,19 @@ fn a_run_that_is_right_leaves_nothing_behind() {
     for per_tx in [0, 1, 2, 250] {
         let folder = tempfile::tempdir().unwrap();
         let start = request(&folder, "insert", &fixed(1000, per_tx));
-        let at_work = AtWork::begin(&start).unwrap();
-        let mut slice = work(&at_work, &start);
+        let running = RunningNative::begin(&start).unwrap();
+        let mut slice = work(&running, &start);
         let rows = if per_tx == 0 { 1000 } else { per_tx as u64 };
         assert_eq!((slice.rows, slice.steps), (1000, 1000 / rows));
         assert!(!is_empty(&folder));
-        let counters = at_work.after(std::slice::from_mut(&mut slice)).unwrap();
+        let counters = running.after(std::slice::from_mut(&mut slice)).unwrap();
         // A record has 32 bytes and 144 for each of its rows, at most 100, and is padded to 64.
         let record = |rows: u64| (32 + 144 * rows).next_multiple_of(64);
         let bytes = rows / 100 * record(100) + if rows % 100 > 0 { record(rows % 100) } else { 0 };
         assert_eq!(counters["log_written_bytes"], 1000 / rows * bytes);
         assert_eq!(slice.counters["log_bytes"], 1000 / rows * bytes);
         assert_eq!(slice.counters["lock_acquisitions"], 1000 / rows * rows.div_ceil(100));
-        assert_eq!(at_work.finish(), Ok(()));
+        assert_eq!(running.finish(), Ok(()));
         assert!(is_empty(&folder));
     }
 }
@@ -92,10 +92,10 @@ fn a_session_that_says_too_much_fails_the_run() {
     let folder = tempfile::tempdir().unwrap();
     for (rows, key) in [(1, 0), (0, 1)] {
         let start = request(&folder, "insert", &fixed(10, 2));
-        let at_work = AtWork::begin(&start).unwrap();
-        work(&at_work, &start);
-        at_work.shared.say(0, Content { rows, key_sum: key });
-        let error = at_work.finish().unwrap_err();
+        let running = RunningNative::begin(&start).unwrap();
+        work(&running, &start);
+        running.shared.report(0, Content { rows, key_sum: key });
+        let error = running.finish().unwrap_err();
         assert!(matches!(&error, EngineError::WrongAnswer(why) if why.contains("added rows")), "{error}");
         assert!(is_empty(&folder));
     }
@@ -112,12 +112,12 @@ fn a_log_that_differs_fails_the_run() {
     ];
     for damage in damages {
         let start = request(&folder, "insert", &fixed(10, 2));
-        let at_work = AtWork::begin(&start).unwrap();
-        work(&at_work, &start);
-        at_work.with_writer(LogWriter::settle).unwrap();
+        let running = RunningNative::begin(&start).unwrap();
+        work(&running, &start);
+        running.with_writer(LogWriter::settle).unwrap();
         let path = std::fs::read_dir(folder.path()).unwrap().next().unwrap().unwrap().path();
         damage(&mut std::fs::OpenOptions::new().write(true).open(path).unwrap()).unwrap();
-        let error = at_work.finish().unwrap_err();
+        let error = running.finish().unwrap_err();
         assert!(matches!(&error, EngineError::WrongAnswer(why) if why.contains("the log")), "{error}");
         assert!(is_empty(&folder));
     }
@@ -127,9 +127,9 @@ fn a_log_that_differs_fails_the_run() {
 fn a_key_that_is_there_already_is_a_wrong_answer() {
     let folder = tempfile::tempdir().unwrap();
     let start = request(&folder, "insert", &fixed(10, 2));
-    let at_work = AtWork::begin(&start).unwrap();
+    let running = RunningNative::begin(&start).unwrap();
     let taken = row::Row::new(insert::first_key(0) + 3, 0, 0, 0, 0);
-    assert!(at_work.shared.table().insert(table::Part::Seed, 0, taken, &mut table::Walked::default()));
+    assert!(running.shared.table().insert(table::RowOrigin::Seed, 0, taken, &mut table::Walked::default()));
     let request = SessionRequest {
         load: start.load.clone(),
         session: 0,
@@ -137,10 +137,10 @@ fn a_key_that_is_there_already_is_a_wrong_answer() {
         cpus: start.sessions[0].clone(),
         seed: 2,
     };
-    let mut session = at_work.open(&request).unwrap();
+    let mut session = running.open(&request).unwrap();
     session.warm().unwrap();
     // The table holds a row more than the seed put there.
-    assert!(at_work.standing().unwrap_err().to_string().contains("1001 rows"));
+    assert!(running.standing().unwrap_err().to_string().contains("1001 rows"));
     let window = Window { sequence: 0, start_ns: 0, end_ns: u64::MAX, piece_ns: None, arrivals: None };
     let error = session.slice(&window).unwrap_err();
     assert!(error.to_string().contains("10000000003"), "{error}");
@@ -151,11 +151,11 @@ fn work_that_takes_longer_than_the_window_is_an_error() {
     for per_tx in [0, 2] {
         let folder = tempfile::tempdir().unwrap();
         let start = request(&folder, "insert", &fixed(100_000, per_tx));
-        let at_work = AtWork::begin(&start).unwrap();
+        let running = RunningNative::begin(&start).unwrap();
         let load = start.load.clone();
         let cpus = start.sessions[0].clone();
         let request = SessionRequest { load, session: 0, sessions: 1, cpus, seed: 2 };
-        let mut session = at_work.open(&request).unwrap();
+        let mut session = running.open(&request).unwrap();
         session.warm().unwrap();
         let error = session
             .slice(&Window { sequence: 0, start_ns: 1, end_ns: 2, piece_ns: None, arrivals: None })

@@ -65,37 +65,37 @@ impl Engine for Sqlite {
     }
 
     fn check(&self, request: &LoadRequest) -> Result<(), EngineError> {
-        Work::of(request).map(drop)
+        SqliteWorkload::of(request).map(drop)
     }
 
     fn load(&self, request: &LoadRequest) -> Result<Loaded, EngineError> {
-        match Work::of(request)? {
-            Work::LogicalIo(spec) => logical_io::load(request, &spec),
-            Work::Insert(spec) => insert::load(request, &spec),
-            Work::Tpch(spec) => tpch::load(request, &spec),
-            Work::Transaction(spec) => transaction::load(request, &spec),
+        match SqliteWorkload::of(request)? {
+            SqliteWorkload::LogicalIo(spec) => logical_io::load(request, &spec),
+            SqliteWorkload::Insert(spec) => insert::load(request, &spec),
+            SqliteWorkload::Tpch(spec) => tpch::load(request, &spec),
+            SqliteWorkload::Transaction(spec) => transaction::load(request, &spec),
         }
     }
 
     fn start(&self, request: &StartRequest) -> Result<Box<dyn Running>, EngineError> {
-        match Work::of(&request.load)? {
-            Work::LogicalIo(_) => Ok(Box::new(logical_io::Connections)),
-            Work::Insert(spec) => Ok(Box::new(insert::Inserting::start(request, spec)?)),
-            Work::Tpch(spec) => Ok(Box::new(tpch::Querying::start(&request.load, &spec)?)),
-            Work::Transaction(spec) => Ok(Box::new(transaction::Transactions::new(spec))),
+        match SqliteWorkload::of(&request.load)? {
+            SqliteWorkload::LogicalIo(_) => Ok(Box::new(logical_io::Connections)),
+            SqliteWorkload::Insert(spec) => Ok(Box::new(insert::Inserting::start(request, spec)?)),
+            SqliteWorkload::Tpch(spec) => Ok(Box::new(tpch::Querying::start(&request.load, &spec)?)),
+            SqliteWorkload::Transaction(spec) => Ok(Box::new(transaction::Transactions::new(spec))),
         }
     }
 }
 
 /// A workload with its options, checked.
-enum Work {
+enum SqliteWorkload {
     LogicalIo(logical_io_workload::LogicalIo),
     Insert(insert::Spec),
     Tpch(tpch::Spec),
     Transaction(transaction::Spec),
 }
 
-impl Work {
+impl SqliteWorkload {
     /// Checks the whole request.
     fn of(request: &LoadRequest) -> Result<Self, EngineError> {
         if !WORKLOADS.contains(&request.workload) {

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use threadwise_machine::given;
 
-use super::statement::{Place, Statement};
+use super::statement::{SourceLine, Statement};
 use super::value::BindValue;
 
 /// A list of values.
@@ -24,7 +24,7 @@ pub(super) enum List {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct CsvColumn {
     /// Where it is declared.
-    pub place: Place,
+    pub place: SourceLine,
     /// The file.
     pub path: PathBuf,
     /// The column.
@@ -272,7 +272,7 @@ mod tests {
     fn column(folder: &Path, text: &str, column: Column, as_text: bool) -> CsvColumn {
         let path = folder.join("c.csv");
         std::fs::write(&path, text).unwrap();
-        let place = Place { file: None, line: 3 };
+        let place = SourceLine { file: None, line: 3 };
         CsvColumn { place, path, column, as_text, pinned: None }
     }
 
@@ -315,7 +315,7 @@ mod tests {
         ) {
             let folder = std::env::temp_dir();
             let name = if by_name { Column::Name("a".into()) } else { Column::Number(number) };
-            let place = Place { file: None, line: 1 };
+            let place = SourceLine { file: None, line: 1 };
             let csv = CsvColumn { place, path: folder, column: name, as_text: false, pinned: None };
             match csv.texts(text.as_bytes()) {
                 Ok(texts) => proptest::prop_assert!(texts.len() <= text.len() + 1),

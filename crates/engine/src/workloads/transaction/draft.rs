@@ -4,8 +4,8 @@
 use super::declaration::MOST_WEIGHT;
 use super::lexer::{Kind, Quoting, Token};
 use super::script::{MOST_BYTES, Parameter, Source};
-use super::sql::{Part, trimmed};
-use super::statement::Place;
+use super::sql::{SourceText, trimmed};
+use super::statement::SourceLine;
 
 /// Most characters of a statement in a comment.
 const SHOWN_CHARS: usize = 300;
@@ -125,7 +125,7 @@ fn begins_with_digit(token: &Token<'_>) -> bool {
 /// Why it is not taken.
 fn take(statement: &TopStatement, rules: Rules<'_>) -> Result<Taken, String> {
     let Rules { quoting, outlive_rollback, may_write } = rules;
-    let part = |text| Part { text, file: None, first_line: 1, quoting, outlive_rollback };
+    let part = |text| SourceText { text, file: None, first_line: 1, quoting, outlive_rollback };
     let (mut text, mut numbers) = (String::new(), Vec::new());
     let source = part(statement.text.trim());
     let tokens = source.tokens()?;
@@ -155,7 +155,7 @@ fn take(statement: &TopStatement, rules: Rules<'_>) -> Result<Taken, String> {
     let places = numbers.len();
     numbers.sort_unstable();
     numbers.dedup();
-    let place = Place { file: None, line: 1 };
+    let place = SourceLine { file: None, line: 1 };
     let parameter = |number: &usize| Parameter {
         name: format!("p{number}"),
         place: place.clone(),

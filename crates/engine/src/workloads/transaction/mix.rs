@@ -20,8 +20,8 @@ use super::expression::Expression;
 use super::lexer::{Kind, Quoting, Token};
 use super::pgbench::{self, Body};
 use super::script::{MOST, MOST_BYTES, Parameter, Script, Source, Step, Think};
-use super::sql::{Part, trimmed};
-use super::statement::{Place, Statement};
+use super::sql::{SourceText, trimmed};
+use super::statement::{SourceLine, Statement};
 
 /// Name of a transaction that has none.
 const UNNAMED: &str = "transaction";
@@ -98,7 +98,7 @@ pub fn pin_files(text: &str, folder: &Path) -> Result<String, String> {
             pinned.push_str(line);
             continue;
         };
-        let place = Place { file: None, line: number + 1 };
+        let place = SourceLine { file: None, line: number + 1 };
         let path = folder.join(path);
         let csv = CsvColumn { place, path: path.clone(), column, as_text, pinned: before };
         let Pinned { values, sha256 } = csv.pin(&path).map_err(|why| format!("{}: {why}", csv.place))?;
@@ -137,7 +137,7 @@ pub(super) fn parse(text: &str, quoting: Quoting, outlive_rollback: &str) -> Res
     let files = files(text)?;
     let is_one = files.len() == 1;
     for (at, file) in files.into_iter().enumerate() {
-        let part = Part {
+        let part = SourceText {
             text: file.text,
             file: file.name.map(Arc::from),
             first_line: file.first_line,
@@ -200,7 +200,12 @@ struct Reader {
 }
 
 impl Reader {
-    fn part(&mut self, part: &Part<'_>, weight: Option<u32>, is_before_files: bool) -> Result<(), String> {
+    fn part(
+        &mut self,
+        part: &SourceText<'_>,
+        weight: Option<u32>,
+        is_before_files: bool,
+    ) -> Result<(), String> {
         let tokens = part.tokens()?;
         let sections = sections(part, &tokens)?;
         let has_names = sections.iter().any(|section| section.name.is_some());
@@ -227,7 +232,7 @@ impl Reader {
 
     fn script(
         &mut self,
-        part: &Part<'_>,
+        part: &SourceText<'_>,
         section: &Section<'_, '_>,
         head: Head,
         weight: Option<u32>,
@@ -278,7 +283,7 @@ impl Reader {
     }
 
     /// The declarations of the head, which ends at the first line that is neither empty nor a comment.
-    fn head(&mut self, part: &Part<'_>, tokens: &[Token<'_>]) -> Result<Head, String> {
+    fn head(&mut self, part: &SourceText<'_>, tokens: &[Token<'_>]) -> Result<Head, String> {
         let mut head = Head::default();
         let (Some(first), Some(last)) = (tokens.first(), tokens.last()) else { return Ok(head) };
         let mut at = first.at;
@@ -299,7 +304,7 @@ impl Reader {
 
     fn declare(
         &mut self,
-        part: &Part<'_>,
+        part: &SourceText<'_>,
         at: usize,
         declared: Declaration<'_>,
         head: &mut Head,
@@ -373,7 +378,7 @@ struct Head {
 }
 
 /// The sections of a part: what stands before the first line of a transaction, and each transaction.
-fn sections<'a, 'b>(part: &Part<'a>, tokens: &'b [Token<'a>]) -> Result<Vec<Section<'a, 'b>>, String> {
+fn sections<'a, 'b>(part: &SourceText<'a>, tokens: &'b [Token<'a>]) -> Result<Vec<Section<'a, 'b>>, String> {
     let mut sections = vec![Section { name: None, weight: None, tokens }];
     let mut from = 0;
     for (at, token) in tokens.iter().enumerate() {
@@ -398,8 +403,8 @@ fn sections<'a, 'b>(part: &Part<'a>, tokens: &'b [Token<'a>]) -> Result<Vec<Sect
 }
 
 /// The query of a list, which may only read.
-fn query_of(part: &Part<'_>, place: &Place, query: &str) -> Result<Statement, String> {
-    let line = Part { text: query, file: place.file.clone(), first_line: place.line, ..*part };
+fn query_of(part: &SourceText<'_>, place: &SourceLine, query: &str) -> Result<Statement, String> {
+    let line = SourceText { text: query, file: place.file.clone(), first_line: place.line, ..*part };
     let tokens = line.tokens()?;
     let end = tokens.iter().rposition(|token| !matches!(token.kind, Kind::Space | Kind::Semicolon));
     let tokens = &tokens[..end.map_or(0, |end| end + 1)];
@@ -415,7 +420,7 @@ fn query_of(part: &Part<'_>, place: &Place, query: &str) -> Result<Statement, St
 }
 
 /// One transaction of plain statements.
-fn plain(part: &Part<'_>, tokens: &[Token<'_>], parameters: Vec<Parameter>) -> Result<Body, String> {
+fn plain(part: &SourceText<'_>, tokens: &[Token<'_>], parameters: Vec<Parameter>) -> Result<Body, String> {
     let parts: Vec<&[Token<'_>]> = tokens
         .split(|token| token.kind == Kind::Semicolon)
         .map(trimmed)

@@ -50,7 +50,7 @@ pub use draws::{Drawn, Draws};
 pub use lexer::Quoting;
 pub use mix::{MixFile, join, pin_files};
 pub use script::{Parameter, Script, Sleep, Step, Think};
-pub use statement::{Place, Statement};
+pub use statement::{SourceLine, Statement};
 pub use tally::ScriptTally;
 pub use value::BindValue;
 

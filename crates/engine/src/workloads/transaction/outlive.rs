@@ -14,9 +14,9 @@ use super::lexer::{Kind, Token};
 const SECTIONS: [&str; 4] =
     ["[always]", "[without --may-write]", "[words always]", "[words without --may-write]"];
 
-/// What a statement has of a list, and what that does.
+/// The effect of a function or word in a list, in words that follow the name of the statement's part.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Found {
+pub(super) enum LastingEffect {
     /// It is always refused.
     Always(String),
     /// It writes.
@@ -25,7 +25,7 @@ pub(super) enum Found {
 
 /// The first of a list that a statement calls or contains; one that is always refused before one that writes. A name after
 /// a dot may be a call without parentheses if `may_lack_parentheses`.
-pub(super) fn find(tokens: &[Token<'_>], list: &str, may_lack_parentheses: bool) -> Option<Found> {
+pub(super) fn find(tokens: &[Token<'_>], list: &str, may_lack_parentheses: bool) -> Option<LastingEffect> {
     let tokens: Vec<&Token<'_>> =
         tokens.iter().filter(|token| !matches!(token.kind, Kind::Space | Kind::Comment)).collect();
     let mut found = None;
@@ -43,7 +43,7 @@ pub(super) fn find(tokens: &[Token<'_>], list: &str, may_lack_parentheses: bool)
         let judged = judged.and_then(|(called, schema)| of_function(list, &called, schema.as_deref()));
         let words = || if token.kind == Kind::Word { of_words(list, &tokens[at..]) } else { None };
         match judged.or_else(words) {
-            Some(Found::Writes(why)) => found = found.or(Some(Found::Writes(why))),
+            Some(LastingEffect::Writes(why)) => found = found.or(Some(LastingEffect::Writes(why))),
             Some(always) => return Some(always),
             None => {}
         }
@@ -81,7 +81,7 @@ fn lines(list: &str) -> impl Iterator<Item = (usize, &str, &str)> {
     })
 }
 
-fn of_function(list: &str, called: &str, schema: Option<&str>) -> Option<Found> {
+fn of_function(list: &str, called: &str, schema: Option<&str>) -> Option<LastingEffect> {
     let in_full = schema.map(|schema| format!("{schema}.{called}"));
     let is_called = |pattern: &str| match pattern.contains('.') {
         true => in_full.as_deref().is_some_and(|name| matches(pattern, name)),
@@ -89,13 +89,13 @@ fn of_function(list: &str, called: &str, schema: Option<&str>) -> Option<Found> 
     };
     let (section, _, what) = lines(list).find(|(section, pattern, _)| *section < 2 && is_called(pattern))?;
     Some(match section {
-        0 => Found::Always(format!("{called}() {what}, which no ROLLBACK undoes")),
-        _ => Found::Writes(format!("{called}() {what}")),
+        0 => LastingEffect::Always(format!("{called}() {what}, which no ROLLBACK undoes")),
+        _ => LastingEffect::Writes(format!("{called}() {what}")),
     })
 }
 
 /// What the words that the tokens begin with are in a list.
-fn of_words(list: &str, tokens: &[&Token<'_>]) -> Option<Found> {
+fn of_words(list: &str, tokens: &[&Token<'_>]) -> Option<LastingEffect> {
     let begin = |pattern: &str| {
         let is = |(at, word): (usize, &str)| {
             tokens
@@ -108,7 +108,7 @@ fn of_words(list: &str, tokens: &[&Token<'_>]) -> Option<Found> {
         .find(|(section, pattern, _)| *section >= 2 && begin(pattern))
         .filter(|(.., what)| !what.is_empty())?;
     let why = format!("{} {what}", pattern.replace('+', " ").to_uppercase());
-    Some(if section == 2 { Found::Always(why) } else { Found::Writes(why) })
+    Some(if section == 2 { LastingEffect::Always(why) } else { LastingEffect::Writes(why) })
 }
 
 /// Whether a name matches a pattern.

@@ -10,8 +10,8 @@ use super::declaration::{is_name, unit_ns};
 use super::expression::Expression;
 use super::lexer::{Kind, Token};
 use super::script::{MOST, Parameter, Sleep, SleepLength, Source, Step};
-use super::sql::{Part, trimmed, words};
-use super::statement::{Place, Statement};
+use super::sql::{SourceText, trimmed, words};
+use super::statement::{SourceLine, Statement};
 
 /// Commands that are known and not taken, and why.
 const NOT_TAKEN: [(&str, &str); 11] = [
@@ -36,7 +36,7 @@ pub(super) struct Body {
 }
 
 /// Whether a line of these tokens begins with a command.
-pub(super) fn is_script(part: &Part<'_>, tokens: &[Token<'_>]) -> bool {
+pub(super) fn is_script(part: &SourceText<'_>, tokens: &[Token<'_>]) -> bool {
     tokens.iter().any(|token| is_command(token) && part.begins_line(token.at))
 }
 
@@ -49,7 +49,7 @@ fn is_command(token: &Token<'_>) -> bool {
 /// # Errors
 /// What is not taken, with its place.
 pub(super) fn parse(
-    part: &Part<'_>,
+    part: &SourceText<'_>,
     tokens: &[Token<'_>],
     parameters: Vec<Parameter>,
 ) -> Result<Body, String> {
@@ -106,10 +106,10 @@ fn end_of_command(text: &str, from: usize) -> usize {
 }
 
 struct Reader<'a, 'b> {
-    part: &'a Part<'b>,
+    part: &'a SourceText<'b>,
     body: Body,
     /// Where the transaction was begun that has not ended.
-    begun: Option<Place>,
+    begun: Option<SourceLine>,
 }
 
 impl Reader<'_, '_> {

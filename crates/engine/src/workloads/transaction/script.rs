@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::expression::Expression;
-use super::statement::{Place, Statement};
+use super::statement::{SourceLine, Statement};
 use super::value::BindValue;
 
 /// Most bytes of a text, since it is stored in the result file.
@@ -21,7 +21,7 @@ pub struct Parameter {
     /// Its name, without the colon.
     pub name: String,
     /// Where it is declared.
-    pub place: Place,
+    pub place: SourceLine,
     /// Where its values come from.
     pub(super) source: Source,
 }
@@ -65,7 +65,7 @@ pub enum Step {
 /// A pause inside of a script, `\sleep`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Sleep {
-    pub(super) place: Place,
+    pub(super) place: SourceLine,
     pub(super) length: SleepLength,
     pub(super) unit_ns: u64,
 }

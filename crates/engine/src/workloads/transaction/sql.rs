@@ -4,9 +4,9 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::lexer::{Kind, Quoting, Token, tokens};
-use super::outlive::{self, Found};
+use super::outlive::{self, LastingEffect};
 use super::script::Parameter;
-use super::statement::{Piece, Place, Statement};
+use super::statement::{Piece, SourceLine, Statement};
 
 /// First words of statements that read.
 const READ: [&str; 4] = ["SELECT", "WITH", "VALUES", "TABLE"];
@@ -26,7 +26,7 @@ const OURS: [&str; 9] =
     ["BEGIN", "START", "COMMIT", "ROLLBACK", "END", "ABORT", "SAVEPOINT", "RELEASE", "PREPARE"];
 
 /// A text of one file, and how its engine reads it.
-pub(super) struct Part<'a> {
+pub(super) struct SourceText<'a> {
     /// The text.
     pub text: &'a str,
     /// Name of the file, if there are several.
@@ -39,11 +39,11 @@ pub(super) struct Part<'a> {
     pub outlive_rollback: &'a str,
 }
 
-impl<'a> Part<'a> {
-    /// The place of a byte.
-    pub(super) fn place(&self, at: usize) -> Place {
+impl<'a> SourceText<'a> {
+    /// The line of a byte.
+    pub(super) fn place(&self, at: usize) -> SourceLine {
         let before = self.text.as_bytes().iter().take(at).filter(|byte| **byte == b'\n').count();
-        Place { file: self.file.clone(), line: self.first_line + before }
+        SourceLine { file: self.file.clone(), line: self.first_line + before }
     }
 
     /// An error at a byte.
@@ -97,8 +97,8 @@ impl<'a> Part<'a> {
         }
         let by_words = writes(tokens, &words(tokens)).map_err(fail)?;
         let writes = match outlive::find(tokens, self.outlive_rollback, self.quoting.packages) {
-            Some(Found::Always(why)) => return Err(fail(format!("{why}: leave it out"))),
-            Some(Found::Writes(why)) => Some(by_words.unwrap_or(why)),
+            Some(LastingEffect::Always(why)) => return Err(fail(format!("{why}: leave it out"))),
+            Some(LastingEffect::Writes(why)) => Some(by_words.unwrap_or(why)),
             None => by_words,
         };
         let mut pieces: Vec<Piece> = Vec::new();

@@ -3,16 +3,16 @@
 use std::fmt;
 use std::sync::Arc;
 
-/// Where something stands: a line, of a file if the text has several.
+/// A line of the workload's text, with its file if there are several.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
+pub struct SourceLine {
     /// Name of the file; `None` if there is one text.
     pub file: Option<Arc<str>>,
     /// Line, from 1.
     pub line: usize,
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for SourceLine {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.file {
             Some(file) => write!(f, "{file} line {}", self.line),
@@ -34,14 +34,14 @@ pub(super) enum Piece {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Statement {
     /// Where it begins.
-    pub place: Place,
+    pub place: SourceLine,
     writes: Option<String>,
     pieces: Vec<Piece>,
 }
 
 impl Statement {
     /// Joins the pieces of a statement.
-    pub(super) fn new(place: Place, writes: Option<String>, pieces: Vec<Piece>) -> Self {
+    pub(super) fn new(place: SourceLine, writes: Option<String>, pieces: Vec<Piece>) -> Self {
         Self { place, writes, pieces }
     }
 

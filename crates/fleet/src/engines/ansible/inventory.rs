@@ -5,7 +5,7 @@ use super::refusal::refused;
 use super::yaml::{list, quoted, unsafe_quoted};
 use crate::FleetError;
 use crate::cell::CellId;
-use crate::engine::Place;
+use crate::engine::FleetLocation;
 use crate::plan::{Plan, sha256};
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ const TAKEN: [&str; 4] = ["all", "ungrouped", "localhost", GROUP];
 /// The inventory with these cells.
 pub(super) fn text(
     plan: &Plan,
-    place: &Place,
+    location: &FleetLocation,
     remote_dir: &str,
     (cells, attempt): (&[CellId], &str),
 ) -> Result<String, FleetError> {
@@ -33,7 +33,7 @@ pub(super) fn text(
          \x20   threadwise_limit_s: {}\n\
          \x20   threadwise_apart_s: {}\n\
          \x20 hosts:\n",
-        unsafe_quoted(&place.dir),
+        unsafe_quoted(&location.dir),
         unsafe_quoted(&format!("{remote_dir}/{}", &hash[..16])),
         quoted(&plan.binary_sha256.to_lowercase()),
         quoted(attempt),
@@ -66,8 +66,8 @@ pub(super) fn text(
 
 /// Refuses a folder whose path Ansible would change: it expands environment variables in paths, removes quotes around
 /// them, and expands templates (`unfrackpath` and `path_dwim` of ansible-core).
-pub(super) fn check_place(place: &Place) -> Result<(), FleetError> {
-    match place.dir.chars().find(|c| matches!(c, '$' | '{' | '}' | '\'' | '"' | '\\' | '~')) {
+pub(super) fn check_location(location: &FleetLocation) -> Result<(), FleetError> {
+    match location.dir.chars().find(|c| matches!(c, '$' | '{' | '}' | '\'' | '"' | '\\' | '~')) {
         None => Ok(()),
         Some(c) => Err(refused(format!(
             "the path of the fleet's folder has the character {c}, which Ansible may interpret: use a folder with a \

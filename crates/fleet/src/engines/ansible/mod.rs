@@ -14,7 +14,7 @@ mod yaml;
 
 use crate::FleetError;
 use crate::cell::CellId;
-use crate::engine::{Batch, Call, FleetEngine, GeneratedFile, Place, Seen};
+use crate::engine::{Batch, Call, FleetEngine, FleetLocation, GeneratedFile, ListedCell};
 use crate::plan::Plan;
 use refusal::{NAME, refused};
 
@@ -50,15 +50,15 @@ impl FleetEngine for Ansible {
         false
     }
 
-    fn check(&self, plan: &Plan, place: &Place) -> Result<(), FleetError> {
-        self.files(plan, place).map(drop)
+    fn check(&self, plan: &Plan, location: &FleetLocation) -> Result<(), FleetError> {
+        self.files(plan, location).map(drop)
     }
 
-    fn files(&self, plan: &Plan, place: &Place) -> Result<Vec<GeneratedFile>, FleetError> {
+    fn files(&self, plan: &Plan, location: &FleetLocation) -> Result<Vec<GeneratedFile>, FleetError> {
         check_kinds(plan)?;
-        inventory::check_place(place)?;
+        inventory::check_location(location)?;
         options::arguments(plan)?;
-        let text = inventory::text(plan, place, &options::remote_dir(plan)?, (&plan.order, "collected"))?;
+        let text = inventory::text(plan, location, &options::remote_dir(plan)?, (&plan.order, "collected"))?;
         let constant = CONSTANT.iter().map(|(path, text)| file(path, (*text).to_owned()));
         Ok([file(WHOLE, text)].into_iter().chain(constant).collect())
     }
@@ -66,7 +66,7 @@ impl FleetEngine for Ansible {
     fn batches(
         &self,
         plan: &Plan,
-        place: &Place,
+        location: &FleetLocation,
         missing: &[CellId],
         attempt: u32,
     ) -> Result<Vec<Batch>, FleetError> {
@@ -75,7 +75,7 @@ impl FleetEngine for Ansible {
         }
         let path = format!("ansible/submit-{attempt}.yml");
         let text =
-            inventory::text(plan, place, &options::remote_dir(plan)?, (missing, &attempt.to_string()))?;
+            inventory::text(plan, location, &options::remote_dir(plan)?, (missing, &attempt.to_string()))?;
         let arguments = arguments(plan, &path, "ansible/playbook.yml")?;
         let check = ["--list-hosts".to_owned()].into_iter().chain(arguments.clone());
         Ok(vec![Batch {
@@ -98,16 +98,16 @@ impl FleetEngine for Ansible {
         None
     }
 
-    fn running(&self, _: &Plan, _: &Place) -> Option<Call> {
+    fn running(&self, _: &Plan, _: &FleetLocation) -> Option<Call> {
         None
     }
 
-    fn read_running(&self, _: &Plan, _: &str) -> Result<Vec<Seen>, FleetError> {
+    fn read_running(&self, _: &Plan, _: &str) -> Result<Vec<ListedCell>, FleetError> {
         Ok(Vec::new())
     }
 
     /// Results that ended on a host after the play had lost it.
-    fn collection(&self, plan: &Plan, _: &Place, missing: &[CellId]) -> Vec<Call> {
+    fn collection(&self, plan: &Plan, _: &FleetLocation, missing: &[CellId]) -> Vec<Call> {
         let arguments = arguments(plan, WHOLE, "ansible/collect.yml").ok().filter(|_| !missing.is_empty());
         arguments.map(strict).into_iter().collect()
     }

@@ -9,13 +9,13 @@ use std::process::Command;
 const TWO: &str =
     "engine = \"ansible\"\napart = \"90s\"\n[[kind]]\nname = \"a\"\nnodes = [\"n1\", \"n2.example\"]\n";
 
-fn place() -> Place {
-    Place::new(Path::new("/srv/a fleet")).unwrap()
+fn location() -> FleetLocation {
+    FleetLocation::new(Path::new("/srv/a fleet")).unwrap()
 }
 
 fn with(options: &str) -> Result<Vec<String>, FleetError> {
     let plan = plan(&TWO.replace("[[kind]]", &format!("[engine_options]\n{options}\n[[kind]]")), 1);
-    Ansible.check(&plan, &place()).and_then(|()| arguments(&plan, "I", "P"))
+    Ansible.check(&plan, &location()).and_then(|()| arguments(&plan, "I", "P"))
 }
 
 #[test]
@@ -23,7 +23,7 @@ fn an_inventory_has_the_missing_cells_of_each_host_in_order() {
     let plan = plan(TWO, 3);
     let missing: Vec<CellId> =
         ["n1.3", "n1.1", "n2.example.2"].iter().map(|cell| cell.parse().unwrap()).collect();
-    let batches = Ansible.batches(&plan, &place(), &missing, 4).unwrap();
+    let batches = Ansible.batches(&plan, &location(), &missing, 4).unwrap();
     assert_eq!((batches.len(), &batches[0].cells, batches[0].waits), (1, &missing, true));
     let text = &batches[0].files[0].text;
     assert!(text.contains("\"n1\":\n      threadwise_cells: [\"n1.1\", \"n1.3\"]\n"), "{text}");
@@ -41,9 +41,9 @@ fn an_inventory_has_the_missing_cells_of_each_host_in_order() {
     assert!(
         check.starts_with("env ANSIBLE_INVENTORY_ANY_UNPARSED_IS_FAILED=True ansible-playbook --list-hosts")
     );
-    assert_eq!(Ansible.batches(&plan, &place(), &[], 5).unwrap(), []);
-    assert_eq!(Ansible.collection(&plan, &place(), &missing).len(), 1);
-    assert_eq!(Ansible.collection(&plan, &place(), &[]), []);
+    assert_eq!(Ansible.batches(&plan, &location(), &[], 5).unwrap(), []);
+    assert_eq!(Ansible.collection(&plan, &location(), &missing).len(), 1);
+    assert_eq!(Ansible.collection(&plan, &location(), &[]), []);
 }
 
 #[test]
@@ -90,18 +90,18 @@ fn what_cannot_be_is_refused_with_its_reason() {
         ("name = \"a\"", "name = \"a\"\nselector = { group = \"web\" }", "choose hosts by nodes"),
         ("name = \"a\"", "name = \"a\"\nengine_options = { forks = 1 }", "give them to all"),
     ] {
-        let error = Ansible.check(&plan(&TWO.replace(from, to), 1), &place()).unwrap_err().to_string();
+        let error = Ansible.check(&plan(&TWO.replace(from, to), 1), &location()).unwrap_err().to_string();
         assert!(error.contains(why), "{to}: {error}");
     }
     for dir in ["/a$HOME", "/a{{ x }}", "/it's", "/a\"b", "/a\\b", "/~x"] {
-        assert!(Ansible.check(&plan(TWO, 1), &Place::new(Path::new(dir)).unwrap()).is_err(), "{dir}");
+        assert!(Ansible.check(&plan(TWO, 1), &FleetLocation::new(Path::new(dir)).unwrap()).is_err(), "{dir}");
     }
 }
 
 /// What a plan says ends in no file that a shell or a template reads: only in the inventory, quoted.
 #[test]
 fn constant_files_have_nothing_of_a_plan() {
-    let files = Ansible.files(&plan(TWO, 1), &place()).unwrap();
+    let files = Ansible.files(&plan(TWO, 1), &location()).unwrap();
     let (inventory, others): (Vec<_>, Vec<_>) = files.iter().partition(|file| file.path == WHOLE);
     assert_eq!((inventory.len(), others.len()), (1, CONSTANT.len()));
     assert!(others.iter().all(|file| !file.text.contains("n2.example") && !file.text.contains("/srv/")));
@@ -149,8 +149,8 @@ mod lab_fleets {
     fn ansible_reads_the_inventory_and_both_playbooks_as_they_were_meant() {
         let programs = fetched();
         let lab = tempfile::tempdir().unwrap();
-        let place = Place::new(&lab.path().join("größe 🦀 %s")).unwrap();
-        let files = Ansible.files(&plan(TWO, 2), &place).unwrap();
+        let location = FleetLocation::new(&lab.path().join("größe 🦀 %s")).unwrap();
+        let files = Ansible.files(&plan(TWO, 2), &location).unwrap();
         for file in &files {
             let path = lab.path().join(&file.path);
             std::fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -169,7 +169,7 @@ mod lab_fleets {
         assert_eq!(vars["threadwise_cells"], serde_json::json!(["n2.example.1", "n2.example.2"]), "{listed}");
         // What is not a template is shown with its mark.
         let folder = vars["threadwise_folder"].get("__ansible_unsafe").unwrap_or(&vars["threadwise_folder"]);
-        assert_eq!(folder, &serde_json::json!(place.dir), "{listed}");
+        assert_eq!(folder, &serde_json::json!(location.dir), "{listed}");
         for (playbook, task) in
             [("ansible/playbook.yml", "Compare the program"), ("ansible/collect.yml", "Bring each cell")]
         {

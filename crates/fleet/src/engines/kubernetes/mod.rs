@@ -16,7 +16,7 @@ mod tests;
 
 use crate::FleetError;
 use crate::cell::CellId;
-use crate::engine::{Ask, Batch, Call, FleetEngine, GeneratedFile, OnNode, Place, Seen};
+use crate::engine::{Ask, Batch, Call, FleetEngine, FleetLocation, GeneratedFile, ListedCell, OnNode};
 use crate::plan::{Plan, PlannedMachine};
 use options::{Options, Results};
 use refusal::{NAME, refused};
@@ -63,11 +63,11 @@ impl FleetEngine for Kubernetes {
         Some(Call::new(PROGRAM, cluster.into_iter().chain(asked)))
     }
 
-    fn check(&self, plan: &Plan, place: &Place) -> Result<(), FleetError> {
-        self.files(plan, place).map(drop)
+    fn check(&self, plan: &Plan, location: &FleetLocation) -> Result<(), FleetError> {
+        self.files(plan, location).map(drop)
     }
 
-    fn files(&self, plan: &Plan, _: &Place) -> Result<Vec<GeneratedFile>, FleetError> {
+    fn files(&self, plan: &Plan, _: &FleetLocation) -> Result<Vec<GeneratedFile>, FleetError> {
         let bytes = plan.text()?.len();
         if bytes > MOST_PLAN_BYTES {
             return Err(refused(format!(
@@ -85,7 +85,7 @@ impl FleetEngine for Kubernetes {
     fn batches(
         &self,
         plan: &Plan,
-        _: &Place,
+        _: &FleetLocation,
         missing: &[CellId],
         attempt: u32,
     ) -> Result<Vec<Batch>, FleetError> {
@@ -125,19 +125,19 @@ impl FleetEngine for Kubernetes {
         checks::is_label(name).then(|| name.to_owned())
     }
 
-    fn running(&self, plan: &Plan, _: &Place) -> Option<Call> {
+    fn running(&self, plan: &Plan, _: &FleetLocation) -> Option<Call> {
         let cluster = options::cluster_arguments(plan).ok()?;
         let arguments = queue::arguments(&manifest::plan_id(plan).ok()?);
         Some(Call::new(PROGRAM, cluster.into_iter().chain(arguments)))
     }
 
-    fn read_running(&self, plan: &Plan, printed: &str) -> Result<Vec<Seen>, FleetError> {
+    fn read_running(&self, plan: &Plan, printed: &str) -> Result<Vec<ListedCell>, FleetError> {
         queue::read(plan, printed)
     }
 
     /// From the logs of a machine's pods. Results in a volume are not fetched: they are there if it is the fleet's own
     /// folder, and otherwise the user copies its `cells/`.
-    fn collection(&self, plan: &Plan, place: &Place, missing: &[CellId]) -> Vec<Call> {
+    fn collection(&self, plan: &Plan, location: &FleetLocation, missing: &[CellId]) -> Vec<Call> {
         let Ok((cluster, id)) =
             options::cluster_arguments(plan).and_then(|cluster| Ok((cluster, manifest::plan_id(plan)?)))
         else {
@@ -157,7 +157,7 @@ impl FleetEngine for Kubernetes {
                 "--tail=-1".into(),
                 "--ignore-errors".into(),
             ];
-            let head = ["kubernetes/collect.sh".to_owned(), place.dir.clone()].into_iter().chain(cells);
+            let head = ["kubernetes/collect.sh".to_owned(), location.dir.clone()].into_iter().chain(cells);
             let command =
                 ["--".to_owned(), PROGRAM.to_owned()].into_iter().chain(cluster.iter().cloned()).chain(logs);
             Some(Call::new("sh", head.chain(command)))

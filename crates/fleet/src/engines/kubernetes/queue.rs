@@ -6,7 +6,7 @@ use super::manifest::{PLAN_LABEL, cells_of};
 use super::refusal::refused;
 use crate::FleetError;
 use crate::cell::CellId;
-use crate::engine::Seen;
+use crate::engine::ListedCell;
 use crate::file::MOST_REPEATS;
 use crate::plan::Plan;
 use serde_json::{Map, Value};
@@ -39,7 +39,7 @@ struct Job<'a> {
 
 /// Cells that wait, run, or have ended with a study that is not here yet. Running ones come first, since a cell may be
 /// in several Jobs.
-pub(super) fn read(plan: &Plan, printed: &str) -> Result<Vec<Seen>, FleetError> {
+pub(super) fn read(plan: &Plan, printed: &str) -> Result<Vec<ListedCell>, FleetError> {
     let list: Value = serde_json::from_str(printed).map_err(|error| {
         refused(format!("the output of kubectl get is not JSON ({error}): run it by hand"))
     })?;
@@ -95,9 +95,9 @@ fn indexes(text: &str) -> Option<BTreeSet<u32>> {
 }
 
 /// The state of an index of a Job; `None` if it must be submitted again.
-fn one(job: &Job<'_>, index: u32, cell: CellId, pods: &[&Value]) -> Option<(u32, Seen)> {
+fn one(job: &Job<'_>, index: u32, cell: CellId, pods: &[&Value]) -> Option<(u32, ListedCell)> {
     let pods: Vec<&Value> = pods.iter().copied().filter(|pod| is_of(pod, job.name, index)).collect();
-    let seen = |is_running, remark: String| Seen {
+    let seen = |is_running, remark: String| ListedCell {
         cell: cell.clone(),
         is_running,
         job: job.name.to_owned(),

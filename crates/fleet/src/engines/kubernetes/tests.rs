@@ -21,12 +21,12 @@ fn fleet(options: &str, kind: &str, head: &str) -> Plan {
 const NODES: &str = "nodes = [\"ip-10-0-0-1.eu.internal\", \"n2\"]";
 const POOL: &str = "machines = 2\nselector = { \"node.kubernetes.io/instance-type\" = \"m7i.2xlarge\" }";
 
-fn place() -> Place {
-    Place::new(Path::new("/srv/fleet")).unwrap()
+fn location() -> FleetLocation {
+    FleetLocation::new(Path::new("/srv/fleet")).unwrap()
 }
 
 fn manifests(plan: &Plan) -> Vec<Value> {
-    let files = Kubernetes.files(plan, &place()).unwrap();
+    let files = Kubernetes.files(plan, &location()).unwrap();
     let jobs = files.iter().filter(|file| file.path.ends_with(".json"));
     jobs.map(|file| serde_json::from_str(&file.text).unwrap()).collect()
 }
@@ -118,7 +118,7 @@ fn a_job_is_indexed_on_one_node_with_requests_and_without_a_limit_of_cpus() {
 #[test]
 fn a_pod_that_is_measured_itself_is_guaranteed_and_has_whole_cpus() {
     let share = fleet("", NODES, "measures = \"share\"");
-    let error = Kubernetes.check(&share, &place()).unwrap_err().to_string();
+    let error = Kubernetes.check(&share, &location()).unwrap_err().to_string();
     assert!(error.contains("whole number"), "{error}");
     let jobs = manifests(&with_whole_cpus(share));
     let four = json!({ "cpu": "4", "memory": "28Gi" });
@@ -148,7 +148,7 @@ fn names_of_jobs_are_labels_whatever_machines_are_called() {
 fn batches_have_the_missing_repeats_of_each_machine_and_jobs_of_their_own() {
     let plan = fleet("namespace = \"bench\"\ncontext = \"prod eu\"", NODES, "");
     let missing: Vec<CellId> = ["n2.3", "n2.1"].iter().map(|cell| cell.parse().unwrap()).collect();
-    let batches = Kubernetes.batches(&plan, &place(), &missing, 2).unwrap();
+    let batches = Kubernetes.batches(&plan, &location(), &missing, 2).unwrap();
     assert_eq!((batches.len(), batches[0].label.as_str(), batches[0].waits), (1, "n2", false));
     let job: Value = serde_json::from_str(&batches[0].files[0].text).unwrap();
     assert_eq!(
@@ -175,12 +175,12 @@ fn batches_have_the_missing_repeats_of_each_machine_and_jobs_of_their_own() {
     for printed in ["", "configmap/x", "job.batch/", "job.batch/$(x)"] {
         assert_eq!(Kubernetes.job_id(printed), None, "{printed}");
     }
-    let running = Kubernetes.running(&plan, &place()).unwrap().shown();
+    let running = Kubernetes.running(&plan, &location()).unwrap().shown();
     assert!(
         running.contains("get jobs,pods --selector=threadwise-plan=") && running.ends_with("--output=json"),
         "{running}"
     );
-    let collection = Kubernetes.collection(&plan, &place(), &missing);
+    let collection = Kubernetes.collection(&plan, &location(), &missing);
     assert_eq!(collection.len(), 1);
     let shown = collection[0].shown();
     assert!(
@@ -188,13 +188,13 @@ fn batches_have_the_missing_repeats_of_each_machine_and_jobs_of_their_own() {
         "{shown}"
     );
     let claimed = fleet("claim = \"results\"", NODES, "");
-    assert_eq!(Kubernetes.collection(&claimed, &place(), &missing), []);
+    assert_eq!(Kubernetes.collection(&claimed, &location(), &missing), []);
 }
 
 #[test]
 fn what_cannot_be_is_refused_with_its_reason() {
     let refused = |plan: Plan, why: &str| {
-        let error = Kubernetes.check(&plan, &place()).unwrap_err().to_string();
+        let error = Kubernetes.check(&plan, &location()).unwrap_err().to_string();
         assert!(
             error.starts_with("kubernetes: ") && error.contains(why) && !error.contains('\n'),
             "{why}: {error}"

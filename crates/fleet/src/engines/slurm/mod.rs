@@ -14,7 +14,9 @@ mod tests;
 
 use crate::FleetError;
 use crate::cell::CellId;
-use crate::engine::{Ask, Batch, Call, FleetEngine, GeneratedFile, OnNode, PREVIOUS_JOB, Place, Seen};
+use crate::engine::{
+    Ask, Batch, Call, FleetEngine, FleetLocation, GeneratedFile, ListedCell, OnNode, PREVIOUS_JOB,
+};
 use crate::plan::{Plan, PlannedMachine};
 use fault::NAME;
 
@@ -41,14 +43,14 @@ impl FleetEngine for Slurm {
             || ["SLURM_CLUSTERS", "SLURM_HINT", "SLURM_TIME_FORMAT"].contains(&variable)
     }
 
-    fn check(&self, plan: &Plan, place: &Place) -> Result<(), FleetError> {
-        self.files(plan, place).map(drop)
+    fn check(&self, plan: &Plan, location: &FleetLocation) -> Result<(), FleetError> {
+        self.files(plan, location).map(drop)
     }
 
-    fn files(&self, plan: &Plan, place: &Place) -> Result<Vec<GeneratedFile>, FleetError> {
+    fn files(&self, plan: &Plan, location: &FleetLocation) -> Result<Vec<GeneratedFile>, FleetError> {
         let prefix = script::prefix(plan);
         let one = |machine: &PlannedMachine| {
-            let text = script::script((plan, &prefix), place, machine)?;
+            let text = script::script((plan, &prefix), location, machine)?;
             Ok(GeneratedFile { path: script_path(&machine.name), text, mode: 0o755 })
         };
         plan.machines.iter().map(one).collect()
@@ -57,7 +59,7 @@ impl FleetEngine for Slurm {
     fn batches(
         &self,
         plan: &Plan,
-        place: &Place,
+        location: &FleetLocation,
         missing: &[CellId],
         _attempt: u32,
     ) -> Result<Vec<Batch>, FleetError> {
@@ -70,12 +72,12 @@ impl FleetEngine for Slurm {
                 continue;
             }
             match plan.apart_s {
-                0 => batches.push(batch(place, machine, &repeats, None)),
+                0 => batches.push(batch(location, machine, &repeats, None)),
                 // An array starts as one job, so repeats with a pause between them are separate jobs in a chain.
                 apart_s => batches.extend(
                     repeats
                         .iter()
-                        .map(|repeat| batch(place, machine, &[*repeat], Some(apart_s.div_ceil(60)))),
+                        .map(|repeat| batch(location, machine, &[*repeat], Some(apart_s.div_ceil(60)))),
                 ),
             }
         }
@@ -89,18 +91,18 @@ impl FleetEngine for Slurm {
         (!id.is_empty() && id.chars().all(|c| c.is_ascii_digit())).then(|| id.to_owned())
     }
 
-    fn running(&self, plan: &Plan, _: &Place) -> Option<Call> {
+    fn running(&self, plan: &Plan, _: &FleetLocation) -> Option<Call> {
         let prefix = script::prefix(plan);
         let names: Vec<String> =
             plan.machines.iter().map(|machine| script::job_name(&prefix, &machine.name)).collect();
         Some(queue::call(&names))
     }
 
-    fn read_running(&self, plan: &Plan, printed: &str) -> Result<Vec<Seen>, FleetError> {
+    fn read_running(&self, plan: &Plan, printed: &str) -> Result<Vec<ListedCell>, FleetError> {
         queue::read(plan, printed)
     }
 
-    fn collection(&self, _: &Plan, _: &Place, _: &[CellId]) -> Vec<Call> {
+    fn collection(&self, _: &Plan, _: &FleetLocation, _: &[CellId]) -> Vec<Call> {
         Vec::new()
     }
 
@@ -114,11 +116,16 @@ fn script_path(machine: &str) -> String {
 }
 
 /// The jobs of these repeats. With `apart`, each starts that many minutes after the start of the previous one.
-fn batch(place: &Place, machine: &PlannedMachine, repeats: &[u32], apart_min: Option<u64>) -> Batch {
+fn batch(
+    location: &FleetLocation,
+    machine: &PlannedMachine,
+    repeats: &[u32],
+    apart_min: Option<u64>,
+) -> Batch {
     let list = repeats.iter().map(u32::to_string).collect::<Vec<_>>().join(",");
     // The last option of a name wins, and the command line overrides the script.
     let array = format!("--array={list}%1");
-    let script = place.file(&script_path(&machine.name));
+    let script = location.file(&script_path(&machine.name));
     let after = apart_min.map(|minutes| format!("--dependency=after:{PREVIOUS_JOB}+{minutes}"));
     let start = ["--parsable".to_owned(), array.clone()].into_iter().chain(after).chain([script.clone()]);
     Batch {

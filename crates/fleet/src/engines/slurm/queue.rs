@@ -4,7 +4,7 @@ use super::fault::refused;
 use super::script;
 use crate::FleetError;
 use crate::cell::CellId;
-use crate::engine::{Call, Seen};
+use crate::engine::{Call, ListedCell};
 use crate::plan::Plan;
 
 /// Name, task, array id, state and reason; separated by a bar, which names cannot have.
@@ -30,7 +30,7 @@ pub(super) fn call(names: &[String]) -> Call {
 }
 
 /// Parses its lines; tasks of other plans, and ended ones, are skipped.
-pub(super) fn read(plan: &Plan, printed: &str) -> Result<Vec<Seen>, FleetError> {
+pub(super) fn read(plan: &Plan, printed: &str) -> Result<Vec<ListedCell>, FleetError> {
     let prefix = script::prefix(plan);
     let mut seen = Vec::new();
     for line in printed.lines().filter(|line| !line.trim().is_empty()) {
@@ -51,7 +51,7 @@ pub(super) fn read(plan: &Plan, printed: &str) -> Result<Vec<Seen>, FleetError> 
                 true => state.to_lowercase(),
                 false => format!("{}, {reason}", state.to_lowercase()),
             };
-            seen.push(Seen { cell, is_running, job: format!("{job}_{repeat}"), remark });
+            seen.push(ListedCell { cell, is_running, job: format!("{job}_{repeat}"), remark });
         }
     }
     Ok(seen)

@@ -3,7 +3,7 @@
 use super::fault::refused;
 use super::options;
 use crate::FleetError;
-use crate::engine::Place;
+use crate::engine::FleetLocation;
 use crate::file::Measures;
 use crate::plan::sha256;
 use crate::plan::{Plan, PlannedMachine};
@@ -27,7 +27,7 @@ pub(super) fn prefix(plan: &Plan) -> String {
 /// The whole script.
 pub(super) fn script(
     (plan, prefix): (&Plan, &str),
-    place: &Place,
+    location: &FleetLocation,
     machine: &PlannedMachine,
 ) -> Result<String, FleetError> {
     let minutes = plan.time_limit_s.div_ceil(60);
@@ -35,7 +35,7 @@ pub(super) fn script(
         return Err(refused(format!("time_limit is {minutes} minutes; at most {MOST_MIN} is allowed")));
     }
     // `%` begins a pattern in names of output files; `%%` is the character.
-    let log = place.file(&format!("logs/{}", machine.name)).replace('%', "%%");
+    let log = location.file(&format!("logs/{}", machine.name)).replace('%', "%%");
     let log = options::quoted(&format!("{log}.%a.log"), "the fleet's folder")?;
     let mut lines = vec![format!("--job-name={}", job_name(prefix, &machine.name))];
     lines.extend(machine.node.as_ref().map(|node| format!("--nodelist={node}")));
@@ -49,7 +49,7 @@ pub(super) fn script(
     lines.push(format!("--output={log}"));
     lines.extend(options::lines(plan, machine)?);
     let comments: String = lines.iter().map(|line| format!("#SBATCH {line}\n")).collect();
-    let (binary, dir) = (quote::shell(&place.binary()), quote::shell(&place.dir));
+    let (binary, dir) = (quote::shell(&location.binary()), quote::shell(&location.dir));
     let name = &machine.name;
     Ok(format!(
         "#!/bin/sh\n\

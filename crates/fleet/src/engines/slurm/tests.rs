@@ -9,17 +9,17 @@ fn slurm(more: &str, repeats: u32) -> Plan {
 
 const TWO: &str = "[[kind]]\nname = \"a\"\nnodes = [\"n1\", \"n2\"]\n";
 
-fn place() -> Place {
-    Place { dir: "/shared/a fleet".to_owned() }
+fn location() -> FleetLocation {
+    FleetLocation { dir: "/shared/a fleet".to_owned() }
 }
 
 fn script_of(plan: &Plan) -> String {
-    Slurm.files(plan, &place()).unwrap().remove(0).text
+    Slurm.files(plan, &location()).unwrap().remove(0).text
 }
 
 fn missing(plan: &Plan, cells: &[&str], attempt: u32) -> Vec<Batch> {
     let cells: Vec<CellId> = cells.iter().map(|cell| cell.parse().unwrap()).collect();
-    Slurm.batches(plan, &place(), &cells, attempt).unwrap()
+    Slurm.batches(plan, &location(), &cells, attempt).unwrap()
 }
 
 #[test]
@@ -71,12 +71,12 @@ fn what_a_script_cannot_hold_is_refused_with_its_name() {
         ("[[kind]]\nname = \"a\"\nmachines = 2\n".to_owned(), "a pool without a selector"),
         ("[[kind]]\nname = \"a\"\nmachines = 2\nselector = { zone = \"b\" }\n".to_owned(), "'zone'"),
     ] {
-        let error = Slurm.check(&slurm(&more, 1), &place()).unwrap_err().to_string();
+        let error = Slurm.check(&slurm(&more, 1), &location()).unwrap_err().to_string();
         assert!(error.starts_with("slurm: ") && error.contains(why), "{error}");
     }
-    let odd = Place { dir: "/shared/it's".to_owned() };
+    let odd = FleetLocation { dir: "/shared/it's".to_owned() };
     assert!(Slurm.check(&slurm(TWO, 1), &odd).unwrap_err().to_string().contains("the fleet's folder"));
-    let percent = Place { dir: "/shared/50%".to_owned() };
+    let percent = FleetLocation { dir: "/shared/50%".to_owned() };
     let script = Slurm.files(&slurm(TWO, 1), &percent).unwrap().remove(0).text;
     assert!(script.contains("--output=/shared/50%%/logs/n1.%a.log\n"), "{script}");
 }
@@ -124,7 +124,7 @@ fn ids_and_lists_are_read_and_what_is_odd_is_not_believed() {
     assert_eq!(shown, [("n1.1".to_owned(), true, "12_1"), ("n1.2".to_owned(), false, "12_2")]);
     assert_eq!(seen[1].remark, "pending, JobArrayTaskLimit");
     assert!(Slurm.read_running(&plan, "slurm is down\n").is_err());
-    let call = Slurm.running(&plan, &place()).unwrap();
+    let call = Slurm.running(&plan, &location()).unwrap();
     assert!(
         call.shown().contains(&format!("--name={name},{}", script::job_name(&script::prefix(&plan), "n2"))),
         "{}",

@@ -7,10 +7,10 @@ use threadwise_machine::pin::{current_affinity, pin_current_thread, prefer_curre
 /// Meetings that are tried until both came to one: others may take a logical CPU away for a while.
 const TRIED: u32 = 2_000;
 
-type Attended = (Seen, Option<Present>);
+type Attended = (LookTimes, Option<Present>);
 
 /// Two threads on a logical CPU each attend a meeting; what each saw, and whether one of them was the last to leave.
-fn attend(meeting: &Meeting, places: [Place; 2]) -> [(Attended, bool); 2] {
+fn attend(meeting: &Meeting, roles: [LookRole; 2]) -> [(Attended, bool); 2] {
     let allowed = current_affinity().unwrap();
     let cpus: Vec<u32> = allowed.iter().take(2).collect();
     let together = Barrier::new(2);
@@ -22,7 +22,7 @@ fn attend(meeting: &Meeting, places: [Place; 2]) -> [(Attended, bool); 2] {
                 prefer_current_thread();
                 let mut scratch = Scratch::new();
                 together.wait();
-                let (seen, stayed) = meeting.attend(places[at], &mut scratch);
+                let (seen, stayed) = meeting.attend(roles[at], &mut scratch);
                 ((seen, stayed), meeting.leave(stayed))
             })
         };
@@ -31,10 +31,10 @@ fn attend(meeting: &Meeting, places: [Place; 2]) -> [(Attended, bool); 2] {
 }
 
 /// The first meeting of these that both attended, and what they saw.
-fn both(new: impl Fn() -> Meeting, places: [Place; 2], wanted: Present) -> (Meeting, [Seen; 2]) {
+fn both(new: impl Fn() -> Meeting, roles: [LookRole; 2], wanted: Present) -> (Meeting, [LookTimes; 2]) {
     for _ in 0..TRIED {
         let meeting = new();
-        let attended = attend(&meeting, places);
+        let attended = attend(&meeting, roles);
         if attended.iter().all(|((_, stayed), _)| *stayed == Some(wanted)) {
             assert_eq!(attended.iter().filter(|(_, is_last)| *is_last).count(), 1, "one of them is the last");
             return (meeting, attended.map(|((seen, _), _)| seen));
@@ -46,35 +46,35 @@ fn both(new: impl Fn() -> Meeting, places: [Place; 2], wanted: Present) -> (Meet
     panic!("both came to none of {TRIED} meetings");
 }
 
-fn place(pair: Option<(usize, bool)>, tested: Option<Side>) -> Place {
-    Place { pair, tested }
+fn role(pair: Option<(usize, bool)>, tested: Option<Side>) -> LookRole {
+    LookRole { pair, tested }
 }
 
 #[test]
 fn two_of_three_go_on_and_the_third_comes_too_late() {
-    let places = [place(Some((0, true)), None), place(Some((0, false)), None)];
-    let (meeting, seen) = both(|| Meeting::new(3, 1, false), places, Present { threads: 2, tested: 0 });
+    let roles = [role(Some((0, true)), None), role(Some((0, false)), None)];
+    let (meeting, seen) = both(|| Meeting::new(3, 1, false), roles, Present { threads: 2, tested: 0 });
     assert!(meeting.done(), "neither waits for the third");
     assert!(seen.iter().all(|seen| seen.chain_ns.is_some() && seen.wide_ns.is_some()), "{seen:?}");
     assert!(seen.iter().all(|seen| seen.alone_ns.is_none()), "{seen:?}");
-    let late = meeting.attend(Place::default(), &mut Scratch::new());
-    assert_eq!(late, (Seen::default(), None));
+    let late = meeting.attend(LookRole::default(), &mut Scratch::new());
+    assert_eq!(late, (LookTimes::default(), None));
     assert!(!meeting.leave(None) && meeting.done());
 }
 
 #[test]
 fn a_line_whose_other_end_is_missing_has_no_time() {
-    let places = [place(Some((0, true)), None), place(Some((1, false)), None)];
-    let (_, seen) = both(|| Meeting::new(4, 2, false), places, Present { threads: 2, tested: 0 });
+    let roles = [role(Some((0, true)), None), role(Some((1, false)), None)];
+    let (_, seen) = both(|| Meeting::new(4, 2, false), roles, Present { threads: 2, tested: 0 });
     assert!(seen.iter().all(|seen| seen.line_ns.is_none() && seen.wide_ns.is_some()), "{seen:?}");
 }
 
 #[test]
 fn a_tested_pair_is_tested_beside_one_that_is_missing_and_not_where_one_of_it_is() {
-    let tested = [place(None, Some(Side::First)), place(None, Some(Side::Second))];
+    let tested = [role(None, Some(Side::First)), role(None, Some(Side::Second))];
     let (_, seen) = both(|| Meeting::new(3, 0, true), tested, Present { threads: 2, tested: 2 });
     assert!(seen.iter().all(|seen| seen.wide_ns.is_some() && seen.alone_ns.is_some()), "{seen:?}");
-    let half = [place(None, Some(Side::First)), Place::default()];
+    let half = [role(None, Some(Side::First)), LookRole::default()];
     let (_, seen) = both(|| Meeting::new(3, 0, true), half, Present { threads: 2, tested: 1 });
     assert!(seen.iter().all(|seen| seen.wide_ns.is_some() && seen.alone_ns.is_none()), "{seen:?}");
 }
@@ -82,13 +82,13 @@ fn a_tested_pair_is_tested_beside_one_that_is_missing_and_not_where_one_of_it_is
 #[test]
 fn one_that_comes_alone_has_its_width_and_one_that_comes_to_a_meeting_that_is_given_up_nothing() {
     let meeting = Meeting::new(2, 1, true);
-    let (seen, stayed) = meeting.attend(place(Some((0, true)), Some(Side::First)), &mut Scratch::new());
+    let (seen, stayed) = meeting.attend(role(Some((0, true)), Some(Side::First)), &mut Scratch::new());
     assert_eq!(stayed, Some(Present { threads: 1, tested: 1 }));
     assert!(seen.chain_ns.is_some() && seen.wide_ns.is_some());
     assert_eq!((seen.line_ns, seen.alone_ns), (None, None));
     assert!(meeting.leave(stayed) && meeting.done());
     let over = Meeting::new(1, 0, false);
     over.give_up();
-    assert_eq!(over.attend(Place::default(), &mut Scratch::new()), (Seen::default(), None));
+    assert_eq!(over.attend(LookRole::default(), &mut Scratch::new()), (LookTimes::default(), None));
     assert!(!over.done());
 }

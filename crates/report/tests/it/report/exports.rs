@@ -136,7 +136,7 @@ fn topology_counts_cover_the_usable_and_lists_cover_all() {
 
 #[test]
 fn placements_have_their_logical_cpus_or_what_is_lacking() {
-    let here = |placement: &str, cpus| json::PlacementHere { placement: placement.to_owned(), cpus };
+    let here = |placement: &str, cpus| json::PlacementCpus { placement: placement.to_owned(), cpus };
     let both =
         [here("same-core", Ok([1, 9].into_iter().collect())), here("4s1c1t", Err("2 packages".to_owned()))];
     let value = parsed(&json::topology(&topology(), &both));

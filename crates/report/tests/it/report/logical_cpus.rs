@@ -5,7 +5,7 @@ use crate::support::Fixture;
 use serde_json::Value;
 use threadwise_analysis::changed_with::{ChangedWith, Compared, Explained, Form, Link, Quantity};
 use threadwise_analysis::cpus::{CpuRow, Cpus, PackageRow, TreatmentCpus, Use};
-use threadwise_analysis::diagnostics::Found;
+use threadwise_analysis::diagnostics::QuestionAnswer;
 use threadwise_analysis::{Answer, Direction, Estimate, Interval, Ratio};
 use threadwise_report::html;
 use threadwise_report::terminal::{Style, sections};
@@ -129,7 +129,7 @@ pub fn fixture() -> Fixture {
         adjusted: None,
     };
     fixture.analysis.diagnostics =
-        vec![Found { question: "clock", estimates: vec![clock], ..Found::default() }];
+        vec![QuestionAnswer { question: "clock", estimates: vec![clock], ..QuestionAnswer::default() }];
     for (summary, watts) in fixture.analysis.treatments.iter_mut().zip([117.0, 113.0]) {
         summary.metrics.insert("power_w".to_owned(), interval(watts, "W"));
         summary.metrics.insert("rows_per_joule".to_owned(), interval(8000.0, "1/J"));

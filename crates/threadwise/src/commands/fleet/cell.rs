@@ -39,9 +39,9 @@ pub fn cell(args: &CellArgs) -> Result<(), AppError> {
         }
     };
     let topology = topology::live()?;
-    let here = fit::here(&folder, &topology, (args.job.as_ref(), args.node.as_ref()));
-    let record = fit::record(&folder, &cell, machine, &here);
-    measured(&folder, machine, (attempt, record), fit::fit(&folder, &cell, machine, &here))
+    let facts = fit::node_facts(&folder, &topology, (args.job.as_ref(), args.node.as_ref()));
+    let record = fit::record(&folder, &cell, machine, &facts);
+    measured(&folder, machine, (attempt, record), fit::fit(&folder, &cell, machine, &facts))
 }
 
 /// Measures if the machine is suitable, and writes the outcome.

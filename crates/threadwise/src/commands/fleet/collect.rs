@@ -11,7 +11,7 @@ use threadwise_fleet::cell::STUDY_FILE;
 use threadwise_fleet::drive;
 use threadwise_fleet::folder::FleetFolder;
 use threadwise_fleet::standing::Standing;
-use threadwise_fleet::state::State;
+use threadwise_fleet::state::CellState;
 
 /// Fetches and checks. Succeeds if every cell of the plan has a readable result.
 pub fn collect(args: &FolderArgs) -> Result<(), AppError> {
@@ -23,7 +23,7 @@ pub fn collect(args: &FolderArgs) -> Result<(), AppError> {
     let mut absent = 0;
     for (cell, state) in &standing.states {
         let why = match state {
-            State::Ended(record, _) if !record.outcome.may_pass() => {
+            CellState::Ended(record, _) if !record.outcome.may_pass() => {
                 Opened::open(&folder.cell(cell).join(STUDY_FILE)).err().map(|error| error.to_string())
             }
             _ => Some(state.remark().map_or_else(String::new, |remark| format!(": {remark}"))),

@@ -2,21 +2,21 @@
 //! the cell alone, and the boot must be new if the plan requires that.
 
 use super::plan::SELF;
-use crate::commands::run::boot_here;
+use crate::commands::run::this_boot;
 use std::path::{Path, PathBuf};
 use threadwise_fleet::cell::{CellId, CellRecord, Outcome, VERSION};
 use threadwise_fleet::command::{self, QUESTION, Surroundings};
 use threadwise_fleet::engine::{Ask, Call, OnNode};
 use threadwise_fleet::evidence::{Cpus, judged};
 use threadwise_fleet::file::Boots;
-use threadwise_fleet::folder::{FleetFolder, Found};
+use threadwise_fleet::folder::{CellFolder, FleetFolder};
 use threadwise_fleet::paths::STUDY_DEFINITION;
 use threadwise_fleet::plan::{PlannedMachine, sha256};
 use threadwise_machine::given;
 use threadwise_machine::{BootFacts, CpuSet, Topology, pin};
 
 /// Facts about this machine at the start of a cell.
-pub struct Here {
+pub struct NodeFacts {
     /// The boot.
     pub boot: BootFacts,
     /// Facts from the engine.
@@ -28,8 +28,12 @@ pub struct Here {
 }
 
 /// Reads them from this machine and the engine.
-pub fn here(folder: &FleetFolder, topology: &Topology, given: (Option<&String>, Option<&String>)) -> Here {
-    let (boot, root) = (boot_here(), crate::commands::run::boot_root());
+pub fn node_facts(
+    folder: &FleetFolder,
+    topology: &Topology,
+    given: (Option<&String>, Option<&String>),
+) -> NodeFacts {
+    let (boot, root) = (this_boot(), crate::commands::run::boot_root());
     let word = |path: &str| {
         let text = std::fs::read_to_string(root.join(path)).ok()?;
         Some(threadwise_machine::text::one_line(&text, 100)).filter(|text| !text.is_empty())
@@ -46,7 +50,7 @@ pub fn here(folder: &FleetFolder, topology: &Topology, given: (Option<&String>, 
     let node = node.cloned().or_else(|| on_node.node.clone());
     let cpus = Cpus { online, allowed: pin::current_affinity().ok(), quota_cpus: topology.limits.quota_cpus };
     let product = word("sys/class/dmi/id/product_name");
-    Here { node: node.or_else(|| word("proc/sys/kernel/hostname")), boot, on_node, cpus, product }
+    NodeFacts { node: node.or_else(|| word("proc/sys/kernel/hostname")), boot, on_node, cpus, product }
 }
 
 /// A command's output, if it succeeded.
@@ -59,19 +63,19 @@ pub fn fit(
     folder: &FleetFolder,
     cell: &CellId,
     machine: &PlannedMachine,
-    here: &Here,
+    facts: &NodeFacts,
 ) -> Result<Vec<String>, String> {
     same_file(Path::new(SELF), &folder.plan.binary_sha256, "this program")?;
     same_file(&folder.dir.join(STUDY_DEFINITION), &folder.plan.study.sha256, STUDY_DEFINITION)?;
     if let Some((planned, node)) =
-        machine.node.as_ref().zip(here.on_node.node.as_ref()).filter(|(planned, node)| planned != node)
+        machine.node.as_ref().zip(facts.on_node.node.as_ref()).filter(|(planned, node)| planned != node)
     {
         return Err(format!("the plan has {planned} for this cell, and the job is on {node}"));
     }
     if folder.plan.boots == Boots::Require {
-        new_boot(folder, cell, here)?;
+        new_boot(folder, cell, facts)?;
     }
-    judged(&here.cpus, &here.on_node, folder.plan.measures)
+    judged(&facts.cpus, &facts.on_node, folder.plan.measures)
 }
 
 /// Maximum bytes of this program and of a study definition.
@@ -89,13 +93,13 @@ fn same_file(path: &Path, wanted: &str, what: &str) -> Result<(), String> {
     }
 }
 
-fn new_boot(folder: &FleetFolder, cell: &CellId, here: &Here) -> Result<(), String> {
-    let Some(boot_id) = &here.boot.boot_id else {
+fn new_boot(folder: &FleetFolder, cell: &CellId, facts: &NodeFacts) -> Result<(), String> {
+    let Some(boot_id) = &facts.boot.boot_id else {
         return Err("boots = \"require\", but the id of this boot cannot be read".to_owned());
     };
     let found = folder.found().map_err(|error| error.to_string())?;
     let same = found.into_iter().find_map(|(other, found)| match found {
-        Found::Whole(record, _)
+        CellFolder::Whole(record, _)
             if other != *cell && !record.outcome.may_pass() && record.boot_id.as_ref() == Some(boot_id) =>
         {
             Some(other)
@@ -108,7 +112,12 @@ fn new_boot(folder: &FleetFolder, cell: &CellId, here: &Here) -> Result<(), Stri
 }
 
 /// The record of a cell as known at its start.
-pub fn record(folder: &FleetFolder, cell: &CellId, machine: &PlannedMachine, here: &Here) -> CellRecord {
+pub fn record(
+    folder: &FleetFolder,
+    cell: &CellId,
+    machine: &PlannedMachine,
+    facts: &NodeFacts,
+) -> CellRecord {
     let salted = |id: &String| sha256(format!("{} {id}", folder.hash).as_bytes());
     let list = |set: &Option<CpuSet>| set.as_ref().map(ToString::to_string);
     CellRecord {
@@ -117,17 +126,17 @@ pub fn record(folder: &FleetFolder, cell: &CellId, machine: &PlannedMachine, her
         cell: cell.clone(),
         kind: machine.kind.clone(),
         program: env!("CARGO_PKG_VERSION").to_owned(),
-        machine_hash: here.boot.machine_id.as_ref().map(salted),
-        boot_id: here.boot.boot_id.clone(),
-        node: here.node.clone(),
-        machine_type: here.boot.instance_type.clone().or_else(|| here.product.clone()),
-        kernel: here.boot.kernel.clone(),
-        microcode: here.boot.microcode.clone(),
-        job: here.on_node.job.clone(),
+        machine_hash: facts.boot.machine_id.as_ref().map(salted),
+        boot_id: facts.boot.boot_id.clone(),
+        node: facts.node.clone(),
+        machine_type: facts.boot.instance_type.clone().or_else(|| facts.product.clone()),
+        kernel: facts.boot.kernel.clone(),
+        microcode: facts.boot.microcode.clone(),
+        job: facts.on_node.job.clone(),
         started_utc: threadwise_fleet::drive::now_utc(),
         ended_utc: String::new(),
-        online_cpus: list(&here.cpus.online),
-        allowed_cpus: list(&here.cpus.allowed),
+        online_cpus: list(&facts.cpus.online),
+        allowed_cpus: list(&facts.cpus.allowed),
         exclusivity: Vec::new(),
         outcome: Outcome::Failed,
         reason: None,

@@ -11,7 +11,7 @@ use threadwise_fleet::cell::{CellId, CellRecord, Outcome, RECORD_FILE, STUDY_FIL
 use threadwise_fleet::folder::{FleetFolder, read_record};
 use threadwise_fleet::plan::{PlannedKind, sha256};
 use threadwise_fleet::standing::Standing;
-use threadwise_fleet::state::{State, clones};
+use threadwise_fleet::state::{CellState, clones};
 use threadwise_machine::text::one_line;
 use threadwise_store::Store;
 
@@ -34,7 +34,7 @@ pub fn of_folder(dir: &Path) -> Result<Fleet, AppError> {
     for (cell, state) in &standing.states {
         let path = folder.cell(cell).join(STUDY_FILE);
         match state {
-            State::Ended(record, _) if !record.outcome.may_pass() => match Opened::open(&path) {
+            CellState::Ended(record, _) if !record.outcome.may_pass() => match Opened::open(&path) {
                 Ok(opened) => fleet.studies.push(planned_study(&folder, record, &opened)),
                 Err(error) => fleet.absent.push(absent(&folder, cell, Absence::Failed, error.to_string())),
             },
@@ -55,11 +55,11 @@ fn planned(folder: &FleetFolder, kind: &PlannedKind) -> Kind {
     Kind { name: kind.name.clone(), price, machines_planned: machines as u32, ..Kind::default() }
 }
 
-fn absence(state: &State) -> Absence {
+fn absence(state: &CellState) -> Absence {
     match state {
-        State::Ended(record, _) if record.outcome == Outcome::Refused => Absence::Refused,
-        State::Ended(..) | State::Broken(_) => Absence::Failed,
-        State::Stopped => Absence::Stopped,
+        CellState::Ended(record, _) if record.outcome == Outcome::Refused => Absence::Refused,
+        CellState::Ended(..) | CellState::Broken(_) => Absence::Failed,
+        CellState::Stopped => Absence::Stopped,
         _ => Absence::Missing,
     }
 }

@@ -164,13 +164,13 @@ fn shortened(names: &[&str]) -> String {
 fn shown(folder: &FleetFolder, summary: &str, dir: &Path) -> Result<String, AppError> {
     let engine: &dyn FleetEngine = folder.engine().map_err(app_error)?;
     let mut text = summary.to_owned();
-    let files = engine.files(&folder.plan, &folder.place).map_err(app_error)?;
+    let files = engine.files(&folder.plan, &folder.location).map_err(app_error)?;
     text.push_str(&format!("\nFiles of {} in {}:\n", engine.name(), folder.dir.display()));
     for file in files.iter().take(SHOWN) {
         text.push_str(&format!("  {}\n", file.path));
     }
     text.push_str(&more(files.len()));
-    let batches = engine.batches(&folder.plan, &folder.place, &folder.plan.order, 1).map_err(app_error)?;
+    let batches = engine.batches(&folder.plan, &folder.location, &folder.plan.order, 1).map_err(app_error)?;
     text.push_str("\nCommands of submit:\n");
     for batch in batches.iter().take(SHOWN) {
         for call in batch.check.iter().chain([&batch.start]) {

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use threadwise_reload::driver::{Driver, Settings};
 use threadwise_reload::list;
 use threadwise_reload::recover::{self, Recovered};
-use threadwise_reload::search::{self, Found};
+use threadwise_reload::search::{self, Leftovers};
 
 /// The result for one path, or why it failed.
 type Outcome = (PathBuf, Result<String, String>);
@@ -78,7 +78,7 @@ fn recovered(path: PathBuf, settings: &Settings) -> Outcome {
 }
 
 /// The message of a search that found nothing, or could not search everything.
-fn looked_at(found: &Found) -> Result<String, String> {
+fn looked_at(found: &Leftovers) -> Result<String, String> {
     let what = match found.databases.len() {
         0 => "nothing was left".to_owned(),
         number => format!("something was left of {}", shown::count(number, "database")),
@@ -90,7 +90,7 @@ fn looked_at(found: &Found) -> Result<String, String> {
     }
 }
 
-fn not_looked_at(found: &Found) -> String {
+fn not_looked_at(found: &Leftovers) -> String {
     let mut text = String::new();
     for (folders, why) in
         [(&found.elsewhere, "on another file system"), (&found.closed, "that this user cannot read")]

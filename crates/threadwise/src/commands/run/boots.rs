@@ -25,7 +25,7 @@ pub fn root() -> PathBuf {
 }
 
 /// The current boot.
-pub fn here() -> BootFacts {
+pub fn this_boot() -> BootFacts {
     BootFacts::read(&root())
 }
 

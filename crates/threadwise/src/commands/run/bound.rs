@@ -157,14 +157,14 @@ fn is_this_machine(server: &ServerCpus, topology: &Topology) -> Result<(), Strin
         .filter_map(|one| Some((one.node, node_of.get(&one.cpu).copied().flatten()?)))
         .collect();
     let theirs: BTreeSet<u32> = pairs.iter().map(|(theirs, _)| *theirs).collect();
-    let here: BTreeSet<u32> = pairs.iter().map(|(_, here)| *here).collect();
-    match pairs.len() == theirs.len() && pairs.len() == here.len() {
+    let ours: BTreeSet<u32> = pairs.iter().map(|(_, ours)| *ours).collect();
+    match pairs.len() == theirs.len() && pairs.len() == ours.len() {
         true => Ok(()),
         false => Err(format!(
             "it reports that its logical CPUs are on {} memory nodes, and here they are on {}, divided otherwise, so that it \
              seems to run on another machine",
             theirs.len(),
-            here.len()
+            ours.len()
         )),
     }
 }
@@ -200,12 +200,12 @@ mod tests {
 
     #[test]
     fn logical_cpus_of_another_machine_are_known_by_their_numbers_and_nodes() {
-        let here = machine(&[(0, 0), (1, 1), (2, 0), (3, 1)]);
+        let ours = machine(&[(0, 0), (1, 1), (2, 0), (3, 1)]);
         // Whatever numbers its nodes have.
-        assert_eq!(is_this_machine(&server(&[(0, 7), (1, 0), (2, 7), (3, 0)]), &here), Ok(()));
+        assert_eq!(is_this_machine(&server(&[(0, 7), (1, 0), (2, 7), (3, 0)]), &ours), Ok(()));
         // It may have more than are allowed here.
-        assert_eq!(is_this_machine(&server(&[(0, 0), (1, 1), (2, 0), (3, 1), (4, 0)]), &here), Ok(()));
-        let why = |nodes: &[(u32, u32)]| is_this_machine(&server(nodes), &here).unwrap_err();
+        assert_eq!(is_this_machine(&server(&[(0, 0), (1, 1), (2, 0), (3, 1), (4, 0)]), &ours), Ok(()));
+        let why = |nodes: &[(u32, u32)]| is_this_machine(&server(nodes), &ours).unwrap_err();
         assert!(why(&[(0, 0), (1, 1), (2, 0)]).contains("but 3 of those"), "{}", why(&[(0, 0)]));
         assert!(why(&[(0, 0), (1, 0), (2, 1), (3, 1)]).contains("another machine"));
         assert!(why(&[(0, 0), (1, 0), (2, 0), (3, 0)]).contains("on 1 memory nodes"));

@@ -145,13 +145,13 @@ pub fn complete(study: &mut Study, args: &RunArgs) -> Result<(), AppError> {
         let what = if study.workload == Workload::Command { "Command" } else { "Work list" };
         study.title = format!("{what}: {}", shortened(&quote(command)));
     }
-    let here =
+    let current_dir =
         std::env::current_dir().map_err(|error| AppError::Input(format!("the current folder: {error}")))?;
-    let here = here.to_str().ok_or_else(|| {
-        AppError::Input(format!("the current folder's name is not UTF-8: {}", here.display()))
+    let current_dir = current_dir.to_str().ok_or_else(|| {
+        AppError::Input(format!("the current folder's name is not UTF-8: {}", current_dir.display()))
     })?;
     for treatment in &mut study.treatments {
-        let folder = || OptionValue::Text(here.to_owned());
+        let folder = || OptionValue::Text(current_dir.to_owned());
         treatment.options.entry("folder".to_owned()).or_insert_with(folder);
     }
     Ok(())

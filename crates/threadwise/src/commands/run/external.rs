@@ -8,10 +8,10 @@ use std::process::{Command, Stdio};
 use threadwise_machine::text::escaped;
 use threadwise_machine::{BootFacts, Topology};
 use threadwise_study::Study;
+use threadwise_study::arm_study::on_machine;
 use threadwise_study::boot::{Boot, changes};
 use threadwise_study::command::quote;
-use threadwise_study::external::{External, Part};
-use threadwise_study::here::on_machine;
+use threadwise_study::external::{BootPart, External};
 use threadwise_study::load::StudyFile;
 
 /// Maximum seeds drawn until one begins with the machine's current arm.
@@ -30,9 +30,9 @@ pub struct Before {
 
 /// The next part, on this machine.
 pub struct Due {
-    pub part: Part,
+    pub part: BootPart,
     /// The study as this machine runs it.
-    pub here: Study,
+    pub study: Study,
     /// What this machine leaves out, one line each.
     pub left_out: Vec<String>,
 }
@@ -92,11 +92,11 @@ pub fn due(
         }
     }
     let found = on_machine(study, topology, &part).map_err(AppError::refused)?;
-    Ok(Some(Due { part, here: found.study, left_out: found.left_out }))
+    Ok(Some(Due { part, study: found.study, left_out: found.left_out }))
 }
 
 /// Whether the next part was started on this boot.
-fn is_going_on(before: &Before, external: &External, part: &Part, facts: &BootFacts) -> bool {
+fn is_going_on(before: &Before, external: &External, part: &BootPart, facts: &BootFacts) -> bool {
     before.boots.last().is_some_and(|last| {
         let mut measured = before.block_boots.iter().filter(|(_, boot)| *boot == last.number);
         facts.boot_id.is_some()
@@ -108,7 +108,7 @@ fn is_going_on(before: &Before, external: &External, part: &Part, facts: &BootFa
 
 fn check_arm(
     external: &External,
-    part: &Part,
+    part: &BootPart,
     is_going_on: bool,
     args: &RunArgs,
     file: Option<&Path>,
@@ -133,7 +133,7 @@ fn check_arm(
 fn check_boot(
     external: &External,
     before: &Before,
-    part: &Part,
+    part: &BootPart,
     facts: &BootFacts,
     file: Option<&Path>,
 ) -> Result<(), AppError> {
@@ -157,7 +157,7 @@ fn check_boot(
 }
 
 /// How to start a part, in one line.
-fn way(external: &External, part: &Part, file: Option<&Path>) -> String {
+fn way(external: &External, part: &BootPart, file: Option<&Path>) -> String {
     let command = shown(external, &part.arm).map_or_else(String::new, |text| format!(" ({text})"));
     let again = match file {
         Some(file) => next_command(file, &part.arm),
@@ -216,7 +216,7 @@ pub fn next(study: &Study, blocks_done: u32, file: &Path, args: &RunArgs) -> Res
 }
 
 /// The steps before the next part.
-fn words(study: &Study, external: &External, part: &Part, file: &Path) -> String {
+fn words(study: &Study, external: &External, part: &BootPart, file: &Path) -> String {
     let last = external.due(study.seed, (part.number * external.blocks).saturating_sub(1));
     let mut text = format!("\nBoot {} of {} is measured", part.number, external.boots);
     let stays = last.is_some_and(|last| last.arm == part.arm);

@@ -107,7 +107,7 @@ fn settings(job: &Job, args: &RunArgs) -> Settings {
     command::deadlines(&job.study, &mut settings.deadlines);
     worklist::deadlines(&job.study, &mut settings.deadlines);
     settings.allow_busy = args.measure.allow_busy || job.is_simulated();
-    settings.here = job.part.is_some().then(|| job.study.clone());
+    settings.part_study = job.part.is_some().then(|| job.study.clone());
     settings
 }
 
@@ -203,12 +203,12 @@ impl<'a> Shown<'a> {
     /// limit.
     fn left(&mut self, done: u64, total: u64) -> Duration {
         let (first, since) = *self.first.get_or_insert((done, Instant::now()));
-        let here = done.saturating_sub(first);
+        let measured = done.saturating_sub(first);
         let until = self.until.saturating_duration_since(Instant::now());
-        if !self.planned || here == 0 {
+        if !self.planned || measured == 0 {
             return until;
         }
-        let left = since.elapsed().mul_f64(total.saturating_sub(done) as f64 / here as f64);
+        let left = since.elapsed().mul_f64(total.saturating_sub(done) as f64 / measured as f64);
         if self.is_limited { left.min(until) } else { left }
     }
 }

@@ -39,10 +39,10 @@ pub fn opening(job: &Job, topology: &Topology) -> Result<String, AppError> {
     text.push_str("Treatments (logical CPUs of the first block; every block has its own draw):\n");
     for (treatment, placement) in job.study.treatments.iter().zip(&plan.placements) {
         let streams = placement.sessions.iter().take(treatment.sessions as usize);
-        let seats: Vec<String> = streams.map(ToString::to_string).collect();
+        let cpus: Vec<String> = streams.map(ToString::to_string).collect();
         // Jobs of a list share their placement.
-        let is_shared = seats.len() > 16 || job.study.workload == Workload::WorkList;
-        let shown = if is_shared { placement.set().to_string() } else { seats.join(" ") };
+        let is_shared = cpus.len() > 16 || job.study.workload == Workload::WorkList;
+        let shown = if is_shared { placement.set().to_string() } else { cpus.join(" ") };
         let (one, many) = match job.study.workload {
             Workload::Tpch => ("stream ", "streams"),
             Workload::WorkList => ("job ", "jobs"),

@@ -4,7 +4,7 @@ use super::boots;
 use super::bound::{self, Decided};
 use super::external::{self, Before, Due};
 use super::program::{self, Program};
-use super::{command, factors, options, rate, room, server, transaction, vcpus, worklist};
+use super::{command, factors, options, rate, server, space, transaction, vcpus, worklist};
 use crate::cli::RunArgs;
 use crate::commands;
 use crate::engines;
@@ -23,7 +23,7 @@ use threadwise_runner::guard;
 use threadwise_store::{EndState, Expectation, Store, Versions};
 use threadwise_study::asked::Asked;
 use threadwise_study::engine::AFFINITY;
-use threadwise_study::external::Part;
+use threadwise_study::external::BootPart;
 use threadwise_study::load::{Overrides, StudyFile, option_value};
 use threadwise_study::{
     NoteCode, OptionValue, Options, Quota, Stopping, Study, Workload, plan_block, presets, tpch,
@@ -37,7 +37,7 @@ pub struct Job {
     /// The whole study, as in the result file.
     pub whole: Study,
     /// Part of a study with external arms, with what this machine leaves out.
-    pub part: Option<(Part, Vec<String>)>,
+    pub part: Option<(BootPart, Vec<String>)>,
     /// The boot that it is measured on.
     pub boot: BootFacts,
     /// Whether the probe is left out.
@@ -90,7 +90,7 @@ impl Job {
         if study.is_simulated() && study.engine_options.is_empty() {
             study.engine_options = simulated::demonstration();
         }
-        let boot = boots::here();
+        let boot = boots::this_boot();
         let due = external::due(&study, &Before::default(), (topology, &boot), args, None)?;
         program::check_workload(&study)?;
         command::complete(&mut study, args)?;
@@ -115,7 +115,7 @@ impl Job {
             due.iter().flat_map(|due| external::remarks(&study, due, &Before::default(), None)).collect();
         let limit = limit(args, &file, &study);
         let whole = study.clone();
-        let (study, part) = here(study, due);
+        let (study, part) = due_part(study, due);
         remarks.extend(bound);
         remarks.extend(self::remarks(args, &study, &program)?);
         remarks.extend(server::remarks(&study, topology, args.measure.plan)?);
@@ -145,7 +145,7 @@ impl Job {
         // Read-only first: an invalid file is refused untouched, and one of another boot stays unchanged.
         let found = boots::peek(file)?;
         let state = found.store.state().map_err(AppError::input)?;
-        let (stored, boot) = (before(&found.store)?, boots::here());
+        let (stored, boot) = (before(&found.store)?, boots::this_boot());
         let mut whole = found.store.study().clone();
         engines::complete(&mut whole);
         let is_complete = state == EndState::Complete;
@@ -181,7 +181,7 @@ impl Job {
         let mut remarks: Vec<String> =
             due.iter().flat_map(|due| external::remarks(&whole, due, &stored, Some(&now))).collect();
         remarks.extend(boots::unknown(&stored.boots, &boot).filter(|_| !is_complete));
-        let (study, part) = here(whole.clone(), due);
+        let (study, part) = due_part(whole.clone(), due);
         if !is_complete {
             bound::again(&study, topology, args.measure.allow_busy)?;
             remarks.extend(self::remarks(args, &study, &program)?);
@@ -368,9 +368,9 @@ fn before(store: &Store) -> Result<Before, AppError> {
 }
 
 /// A study as this start runs it, with its part.
-fn here(study: Study, due: Option<Due>) -> (Study, Option<(Part, Vec<String>)>) {
+fn due_part(study: Study, due: Option<Due>) -> (Study, Option<(BootPart, Vec<String>)>) {
     match due {
-        Some(due) => (due.here, Some((due.part, due.left_out))),
+        Some(due) => (due.study, Some((due.part, due.left_out))),
         None => (study, None),
     }
 }
@@ -523,10 +523,10 @@ fn engine(study: &Study) -> Result<(Program, Versions), AppError> {
 /// connections that others need.
 fn remarks(args: &RunArgs, study: &Study, program: &Program) -> Result<Vec<String>, AppError> {
     let data_root = args.measure.data_dir.clone().unwrap_or_else(std::env::temp_dir);
-    let room = room::check(study, program, &data_root)?;
-    let connections = room::check_connections(study)?;
+    let space = space::check(study, program, &data_root)?;
+    let connections = space::check_connections(study)?;
     let quota = study.quota.map(|quota| quota_remark(study, &quota));
-    Ok(room.into_iter().chain(connections).chain(unchecked_settings(study, program)).chain(quota).collect())
+    Ok(space.into_iter().chain(connections).chain(unchecked_settings(study, program)).chain(quota).collect())
 }
 
 /// The effect of a quota on the plan.

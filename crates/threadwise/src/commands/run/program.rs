@@ -7,7 +7,7 @@ use crate::error::AppError;
 use crate::suggest;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use threadwise_python::{AnalyticsEngine, Engines, Found, REFEREE, scripts};
+use threadwise_python::{AnalyticsEngine, EngineInstallation, Engines, REFEREE, scripts};
 use threadwise_runner::{Hello, QuerySettings, Settings, Worker, find_worker};
 use threadwise_study::engine::Properties;
 use threadwise_study::{Options, Study, Treatment, Workload};
@@ -72,7 +72,7 @@ pub fn find(study: &Study) -> Result<Program, AppError> {
         return Ok(Program { worker, others, check_args: None, queries, versions: Vec::new() });
     };
     let (home, python) = (engines_of_user()?, python(study, &study.engine_options)?);
-    let mut found: Vec<(Option<PathBuf>, Found)> = Vec::new();
+    let mut found: Vec<(Option<PathBuf>, EngineInstallation)> = Vec::new();
     let mut others = BTreeMap::new();
     for treatment in &study.treatments {
         let of_treatment = self::python(study, &study.engine_options_of(treatment))?;
@@ -85,7 +85,7 @@ pub fn find(study: &Study) -> Result<Program, AppError> {
             };
             found.push((of_treatment.clone(), one.map_err(app_error)?));
         }
-        let is_first = |(python, _): &&(Option<PathBuf>, Found)| *python == of_treatment;
+        let is_first = |(python, _): &&(Option<PathBuf>, EngineInstallation)| *python == of_treatment;
         if let Some((_, other)) = found.iter().skip(1).find(is_first) {
             others.insert(treatment.name.clone(), worker(other));
         }
@@ -151,7 +151,11 @@ fn check_engine_options(study: &Study, options: &Options) -> Result<(), AppError
 }
 
 /// The reference engine for answers: of the same environment, or of threadwise's own if it belongs to another.
-fn second(home: &Engines, engine: &AnalyticsEngine, python: Option<&Path>) -> Result<Found, AppError> {
+fn second(
+    home: &Engines,
+    engine: &AnalyticsEngine,
+    python: Option<&Path>,
+) -> Result<EngineInstallation, AppError> {
     let referee = threadwise_python::engine(engine.referee).map_err(app_error)?;
     let python = python.filter(|_| referee.requirements == engine.requirements);
     home.find(referee.name, python).map_err(app_error)
@@ -170,7 +174,7 @@ fn referee(study: &Study) -> Result<QuerySettings, AppError> {
     settings(&found)
 }
 
-fn settings(second: &Found) -> Result<QuerySettings, AppError> {
+fn settings(second: &EngineInstallation) -> Result<QuerySettings, AppError> {
     let value = |name: &str| std::env::var_os(name);
     let cache_root = dataset::cache_root(value("XDG_CACHE_HOME").as_deref(), value("HOME").as_deref());
     let cache_root = cache_root.ok_or_else(|| {
@@ -195,7 +199,7 @@ fn settings(second: &Found) -> Result<QuerySettings, AppError> {
     })
 }
 
-fn worker(found: &Found) -> Worker {
+fn worker(found: &EngineInstallation) -> Worker {
     Worker {
         program: found.python.clone(),
         args: found.args(),

@@ -36,7 +36,7 @@ pub fn remarks(study: &Study, topology: &Topology, is_plan: bool) -> Result<Vec<
         journal::expect_unbound(&journal, &server)
             .map_err(|why| AppError::Input(format!("the server of {name}: {why}")))?;
         let cpus: CpuSet = placement.set();
-        pin_server::expect_room(&server, &cpus).map_err(AppError::refused)?;
+        pin_server::expect_allowed(&server, &cpus).map_err(AppError::refused)?;
         found.insert(format!(
             "Server of {name}: {} will be bound to each treatment's logical CPUs for its runs, and restored \
              after each",

@@ -55,7 +55,7 @@ fn who_did_not_come_during_a_run_is_not_known() {
     assert_eq!(means(&both.states), [0.417, 0.333, 0.083, 0.0, 0.167]);
     assert_eq!(both.bracketed, 4);
     assert!(found.by_cpu.iter().all(|one| !one.shares.contains_key("away")));
-    assert_eq!(found.stretches_in(State::Away), 2, "before the run and after it nothing kept them");
+    assert_eq!(found.stretches_in(LookState::Away), 2, "before the run and after it nothing kept them");
     let short = super::found(&[looked(0, "both", &[0, 1], &["a. .a a.", ".. .. .."])]);
     assert_eq!((short.moment, short.treatments[0].during_differs), (When::Before, 0));
     assert_eq!(means(&short.treatments[0].states), [0.5, 0.0, 0.0, 0.5, 0.0]);

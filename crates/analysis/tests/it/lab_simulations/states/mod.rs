@@ -12,10 +12,10 @@ use model::{Guest, Planted, REALISTIC, Visits, noiseless, study, study_with_trut
 use threadwise_analysis::looks::claim::{ByState, CHECK_LIMIT, Checked, Claim, Level, by_state};
 use threadwise_analysis::looks::contrast::{Contrast, Unit, by_block};
 use threadwise_analysis::looks::effect::{by_look_before, unit};
-use threadwise_analysis::looks::gate::Seen;
+use threadwise_analysis::looks::gate::StateCounts;
 use threadwise_analysis::looks::rows::{By, rounds};
 use threadwise_analysis::looks::spread::Spread;
-use threadwise_analysis::looks::states::State;
+use threadwise_analysis::looks::states::LookState;
 
 const ALPHA: f64 = 0.05;
 
@@ -62,7 +62,7 @@ fn measured(guest: &Guest, seed: u64) -> Option<ByState> {
     let rows = study(guest, seed);
     let by = if guest.by_distance { By::Distance { cut_ns: 60.0 } } else { By::Core };
     let level = Level { alpha: ALPHA, shifts: 199, seed, by };
-    Seen::new(&rows, &rounds(&rows)).is_open().then(|| by_state(&rows, level)).flatten()
+    StateCounts::new(&rows, &rounds(&rows)).is_open().then(|| by_state(&rows, level)).flatten()
 }
 
 fn ended(guest: &Guest, truth: f64, first_seed: u64) -> Ended {
@@ -358,7 +358,7 @@ fn how_often_the_label_is_right() {
         let (mut right, mut all) = (0.0, 0.0);
         for seed in 0..20 {
             let seen = study_with_truth(&guest, 300_000_000 + seed);
-            for (_, was_same) in seen.iter().filter(|(row, _)| row.before == Some(State::SameCore)) {
+            for (_, was_same) in seen.iter().filter(|(row, _)| row.before == Some(LookState::SameCore)) {
                 right += f64::from(u8::from(*was_same));
                 all += 1.0;
             }

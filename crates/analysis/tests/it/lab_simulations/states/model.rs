@@ -7,7 +7,7 @@
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use threadwise_analysis::looks::rows::{Amount, Row, Side};
-use threadwise_analysis::looks::states::State;
+use threadwise_analysis::looks::states::LookState;
 
 const SLICE_S: f64 = 0.05;
 /// Re-warm, looks and messages between two slices.
@@ -286,7 +286,7 @@ fn slice(guest: &Guest, host: &mut Host, random: &mut ChaCha8Rng, place: Place) 
     let done = host.pass(SLICE_S, random, |host| speed(guest, host, side, follows));
     let after = look(guest, host, random, follows);
     let chain = guest.clock * clock + clock_of(guest, host) + 0.004 * normal(random);
-    let known = |value: f64| (after != State::Away).then_some(value);
+    let known = |value: f64| (after != LookState::Away).then_some(value);
     let adds = width(guest, host, follows).ln() + chain + 0.02 * normal(random);
     let row = Row {
         block,
@@ -338,23 +338,23 @@ fn width(guest: &Guest, host: &Host, follows: bool) -> f64 {
 }
 
 /// What a look says.
-fn look(guest: &Guest, host: &Host, random: &mut ChaCha8Rng, follows: bool) -> State {
+fn look(guest: &Guest, host: &Host, random: &mut ChaCha8Rng, follows: bool) -> LookState {
     let is_wrong = uniform(random) < guest.wrong;
     if uniform(random) < guest.away {
-        return State::Away;
+        return LookState::Away;
     }
     let neighbour = shares(guest, host, follows).iter().any(|share| *share < 1.0);
     match (host.is_same(), neighbour) {
         (true, _) => {
             if is_wrong {
-                State::Clear
+                LookState::Clear
             } else {
-                State::SameCore
+                LookState::SameCore
             }
         }
-        (false, _) if is_wrong => State::SameCore,
-        (false, true) if !guest.by_distance => State::Neighbour,
-        (false, true) => State::Clear,
-        (false, false) => State::Clear,
+        (false, _) if is_wrong => LookState::SameCore,
+        (false, true) if !guest.by_distance => LookState::Neighbour,
+        (false, true) => LookState::Clear,
+        (false, false) => LookState::Clear,
     }
 }

@@ -326,7 +326,8 @@ fn a_killed_server_of_a_study_is_an_engine_error() {
         panic!("not here")
     };
     kill(postmaster);
-    threadwise_process::living::end_in_folder(folder.path(), std::time::Duration::from_secs(10)).unwrap();
+    threadwise_process::folder_processes::end_in_folder(folder.path(), std::time::Duration::from_secs(10))
+        .unwrap();
     let error = engine().start(&start(&request)).map(drop).unwrap_err();
     assert_eq!(error.kind(), "engine");
     let text = kept.end().unwrap_err().to_string();

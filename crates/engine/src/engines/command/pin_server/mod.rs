@@ -56,10 +56,10 @@ pub fn find(name: &ServerName) -> Result<Server, EngineError> {
 ///
 /// # Errors
 /// The option `pin_server`, and which CPUs it may use.
-pub fn expect_room(server: &Server, cpus: &CpuSet) -> Result<(), EngineError> {
+pub fn expect_allowed(server: &Server, cpus: &CpuSet) -> Result<(), EngineError> {
     let members = server.members(&BTreeSet::new());
-    let room = |member: &Member| Some((member.process.0, find::allowed_cpus(member.process.0)?));
-    match members.iter().filter_map(room).find(|(_, allowed)| !cpus.is_subset(allowed)) {
+    let allowed = |member: &Member| Some((member.process.0, find::allowed_cpus(member.process.0)?));
+    match members.iter().filter_map(allowed).find(|(_, allowed)| !cpus.is_subset(allowed)) {
         None => Ok(()),
         Some((pid, allowed)) => Err(refuse(
             PIN_SERVER,
@@ -79,11 +79,12 @@ pub(super) struct Pinned {
     journal: Journal,
     /// Path of the journal.
     path: PathBuf,
-    state: Mutex<State>,
+    state: Mutex<BoundServer>,
 }
 
+/// The server with what a run records of it.
 #[derive(Debug)]
-struct State {
+struct BoundServer {
     server: Server,
     /// Threads that were seen in their place, by process and thread.
     bound: BTreeSet<(u32, u32)>,
@@ -96,7 +97,7 @@ struct State {
     used_ns: Option<u64>,
 }
 
-impl State {
+impl BoundServer {
     fn of(server: Server) -> Self {
         let (bound, seen, orphans) = Default::default();
         Self { server, bound, seen, orphans, before_ns: None, used_ns: None }
@@ -104,7 +105,7 @@ impl State {
 }
 
 /// A thread of the server and its mask.
-struct Seen {
+struct ThreadMask {
     pid: u32,
     tid: u32,
     mask: CpuSet,
@@ -134,7 +135,7 @@ impl Pinned {
                 return Err(refuse(PIN_SERVER, format!("process {pid} {why}")));
             }
         }
-        let state = Mutex::new(State::of(server));
+        let state = Mutex::new(BoundServer::of(server));
         Ok(Some(Self { name, cpus: cpus.clone(), journal, path, state }))
     }
 
@@ -147,9 +148,9 @@ impl Pinned {
         if !state.server.is_alive() {
             // A command may have restarted it.
             self.write_orphans(&mut state)?;
-            *state = State::of(find(&self.name)?);
+            *state = BoundServer::of(find(&self.name)?);
         }
-        expect_room(&state.server, &self.cpus)?;
+        expect_allowed(&state.server, &self.cpus)?;
         for _ in 0..LOOKS {
             let (threads, _) = look(&mut state);
             let is_first = state.bound.is_empty();
@@ -158,7 +159,7 @@ impl Pinned {
                 return Ok(());
             }
             // Before anything is bound, no mask is from threadwise.
-            let written: Vec<&Seen> =
+            let written: Vec<&ThreadMask> =
                 threads.iter().filter(|thread| is_first || thread.mask != self.cpus).collect();
             self.bind_all(&mut state, &written)?;
         }
@@ -166,7 +167,7 @@ impl Pinned {
     }
 
     /// Records threads and binds those that are elsewhere.
-    fn bind_all(&self, state: &mut State, threads: &[&Seen]) -> Result<(), EngineError> {
+    fn bind_all(&self, state: &mut BoundServer, threads: &[&ThreadMask]) -> Result<(), EngineError> {
         let numbers: Vec<(u32, u32)> = threads.iter().map(|thread| (thread.pid, thread.tid)).collect();
         let written = self
             .journal
@@ -191,17 +192,17 @@ impl Pinned {
             return Some(format!("the server of {} has ended", self.name));
         }
         let (threads, orphans) = look(&mut state);
-        let new = |thread: &&Seen| !state.bound.contains(&(thread.pid, thread.tid));
-        let astray: Vec<&Seen> = threads.iter().filter(|thread| thread.mask != self.cpus).collect();
-        if let Some(Seen { tid, mask, .. }) = astray.iter().copied().find(|thread| !new(thread)) {
+        let new = |thread: &&ThreadMask| !state.bound.contains(&(thread.pid, thread.tid));
+        let astray: Vec<&ThreadMask> = threads.iter().filter(|thread| thread.mask != self.cpus).collect();
+        if let Some(ThreadMask { tid, mask, .. }) = astray.iter().copied().find(|thread| !new(thread)) {
             // A thread number is also a process number below /proc (`proc_tid(5)`).
             let (cpus, name) = (&self.cpus, proc::comm(*tid).unwrap_or_default());
             return Some(format!(
                 "thread {tid} ({name}) of the server may run on CPUs {mask} instead of {cpus}"
             ));
         }
-        let is_orphan = |thread: &Seen| orphans.iter().any(|(pid, _)| *pid == thread.pid);
-        let written: Vec<&Seen> =
+        let is_orphan = |thread: &ThreadMask| orphans.iter().any(|(pid, _)| *pid == thread.pid);
+        let written: Vec<&ThreadMask> =
             threads.iter().filter(|thread| thread.mask != self.cpus || is_orphan(thread)).collect();
         if !written.is_empty()
             && let Err(error) = self.bind_all(&mut state, &written)
@@ -267,9 +268,9 @@ impl Pinned {
     }
 
     /// Records processes whose parents have ended since the last poll, which only this process knows.
-    fn write_orphans(&self, state: &mut State) -> Result<(), EngineError> {
+    fn write_orphans(&self, state: &mut BoundServer) -> Result<(), EngineError> {
         let (threads, orphans) = look(state);
-        let is_orphan = |thread: &&Seen| orphans.iter().any(|(pid, _)| *pid == thread.pid);
+        let is_orphan = |thread: &&ThreadMask| orphans.iter().any(|(pid, _)| *pid == thread.pid);
         let numbers: Vec<(u32, u32)> =
             threads.iter().filter(is_orphan).map(|thread| (thread.pid, thread.tid)).collect();
         if !numbers.is_empty() {
@@ -284,19 +285,19 @@ impl Pinned {
         EngineError::Command { kind: "lost-pin", what: format!("the server of {}: {why}", self.name) }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, BoundServer> {
         // After a thread's panic this is at worst the state of the poll before.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-fn numbers_of(threads: &[Seen]) -> BTreeSet<(u32, u32)> {
+fn numbers_of(threads: &[ThreadMask]) -> BTreeSet<(u32, u32)> {
     threads.iter().map(|thread| (thread.pid, thread.tid)).collect()
 }
 
 /// All threads of the server now, and those of its processes that have to be recorded because their parents
 /// have ended.
-fn look(state: &mut State) -> (Vec<Seen>, Vec<Identity>) {
+fn look(state: &mut BoundServer) -> (Vec<ThreadMask>, Vec<Identity>) {
     let members = state.server.members(&state.seen);
     state.seen = members.iter().map(|member| member.process).collect();
     let is_new = |member: &&Member| member.is_orphan && !state.orphans.contains(&member.process);
@@ -305,7 +306,7 @@ fn look(state: &mut State) -> (Vec<Seen>, Vec<Identity>) {
         let pid = member.process.0;
         proc::thread_numbers(pid).into_iter().filter_map(move |tid| {
             let mask = pin::thread_affinity(pid, tid).ok()?;
-            Some(Seen { pid, tid, mask })
+            Some(ThreadMask { pid, tid, mask })
         })
     });
     (threads.collect(), orphans)

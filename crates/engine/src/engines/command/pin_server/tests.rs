@@ -71,7 +71,7 @@ impl Bench {
     /// Past the refusal of what the test program itself has started.
     fn unchecked(&self, cpus: &CpuSet) -> Pinned {
         let (pid, path) = (self.child.id(), self.folder.path().join("masks"));
-        let state = Mutex::new(State::of(find::by_pid(pid).unwrap()));
+        let state = Mutex::new(BoundServer::of(find::by_pid(pid).unwrap()));
         let journal = Journal::open(&path).unwrap();
         Pinned { name: ServerName::Pid(pid), cpus: cpus.clone(), journal, path, state }
     }
@@ -182,10 +182,10 @@ fn what_must_not_be_bound_is_refused() {
 #[test]
 fn room_is_what_the_control_group_leaves() {
     let server = find::by_pid(std::process::id()).unwrap();
-    assert_eq!(expect_room(&server, &CpuSet::new()), Ok(()));
+    assert_eq!(expect_allowed(&server, &CpuSet::new()), Ok(()));
     let elsewhere: CpuSet = [4000].into_iter().collect();
     match find::allowed_cpus(server.root.0) {
-        Some(_) => assert!(expect_room(&server, &elsewhere).unwrap_err().to_string().contains("4000")),
-        None => assert_eq!(expect_room(&server, &elsewhere), Ok(())),
+        Some(_) => assert!(expect_allowed(&server, &elsewhere).unwrap_err().to_string().contains("4000")),
+        None => assert_eq!(expect_allowed(&server, &elsewhere), Ok(())),
     }
 }

@@ -44,12 +44,12 @@ pub fn size(spec: &IndexSpec, sessions: u64) -> Loaded {
 }
 
 /// The index workload, started for one treatment.
-pub struct IndexAtWork {
+pub struct RunningIndex {
     spec: IndexSpec,
     shared: Arc<Shared>,
 }
 
-impl IndexAtWork {
+impl RunningIndex {
     /// Makes the index.
     ///
     /// # Errors
@@ -63,12 +63,15 @@ impl IndexAtWork {
     }
 
     fn put_back(&self) -> Result<(), EngineError> {
-        let said = self.shared.said.take();
-        self.shared.structure.put_back().map_or(Ok(()), |found| agree("the index's added rows", found, said))
+        let reported = self.shared.reports.take();
+        self.shared
+            .structure
+            .put_back()
+            .map_or(Ok(()), |found| agree("the index's added rows", found, reported))
     }
 }
 
-impl Running for IndexAtWork {
+impl Running for RunningIndex {
     fn open(&self, request: &SessionRequest) -> Result<Box<dyn Session>, EngineError> {
         Ok(Box::new(IndexSession::open(request, &self.spec, Arc::clone(&self.shared))))
     }

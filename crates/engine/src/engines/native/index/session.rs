@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::sync::Arc;
 use threadwise_study::SessionSlice;
 
-use super::super::table::{Content, Part};
+use super::super::table::{Content, RowOrigin};
 use super::keys::{Keys, value_of};
 use super::shared::{Shared, counted, counters};
 use super::spec::{IndexSpec, Operation};
@@ -19,11 +19,11 @@ const TOUCHED_ROWS: u64 = 1 << 14;
 pub struct IndexSession {
     shared: Arc<Shared>,
     spec: IndexSpec,
-    state: State,
+    state: IndexState,
 }
 
 /// State that changes from step to step.
-struct State {
+struct IndexState {
     session: usize,
     keys: Keys,
     costs: Costs,
@@ -34,7 +34,7 @@ impl IndexSession {
     pub fn open(request: &SessionRequest, spec: &IndexSpec, shared: Arc<Shared>) -> Self {
         let place = (request.session, request.sessions);
         let keys = Keys::new(spec.key, spec.rows, spec.absent_pct, place, request.seed);
-        let state = State { session: request.session as usize, keys, costs: Costs::default() };
+        let state = IndexState { session: request.session as usize, keys, costs: Costs::default() };
         Self { shared, spec: *spec, state }
     }
 }
@@ -75,13 +75,13 @@ impl Session for IndexSession {
             let turn = self.shared.turn();
             let inserted = self.state.take_back(&open, before)?;
             drop(turn);
-            self.shared.said.add(self.state.session, inserted);
+            self.shared.reports.add(self.state.session, inserted);
         }
         Ok(slice)
     }
 }
 
-impl State {
+impl IndexState {
     #[inline]
     fn search(&mut self, open: &Open<'_>, rows: u64) -> Result<(), EngineError> {
         for _ in 0..rows {
@@ -110,7 +110,7 @@ impl State {
     fn insert(&mut self, open: &Open<'_>, rows: u64) -> Result<(), EngineError> {
         for _ in 0..rows {
             let key = self.keys.insert();
-            if !open.insert(Part::Added, self.session, (key, &value_of(key)), &mut self.costs)? {
+            if !open.insert(RowOrigin::Added, self.session, (key, &value_of(key)), &mut self.costs)? {
                 return Err(EngineError::WrongAnswer(format!(
                     "the key {key} is in the index already, although all keys are different"
                 )));

@@ -2,7 +2,7 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::super::said::Said;
+use super::super::insert_reports::InsertReports;
 use super::structure::{Costs, Structure};
 use crate::clock;
 
@@ -13,7 +13,7 @@ pub struct Shared {
     /// Taken behind a lock outside of windows, so that waiting sessions sleep instead of spinning all at once.
     turn: Mutex<()>,
     /// What sessions report as inserted.
-    pub said: Said,
+    pub reports: InsertReports,
 }
 
 /// Counters of the lock.
@@ -26,7 +26,7 @@ const COUNTED_NS: &str = "counted_ns";
 impl Shared {
     /// State for this many sessions.
     pub fn new(structure: Structure, sessions: usize) -> Self {
-        Self { structure, turn: Mutex::default(), said: Said::new(sessions) }
+        Self { structure, turn: Mutex::default(), reports: InsertReports::new(sessions) }
     }
 
     /// A session's turn; `None` without a lock, where all may work at once.

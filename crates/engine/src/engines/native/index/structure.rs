@@ -15,7 +15,7 @@ use scc::TreeIndex;
 
 use super::super::error::failed;
 use super::super::locks::{Lock, LockKind, Waits};
-use super::super::table::{self, Content, Keyed, Part, Table, Walked};
+use super::super::table::{self, Content, Keyed, RowOrigin, Table, Walked};
 use super::keys::{Value, in_order, value_of};
 use super::spec::{Form, IndexSpec};
 use crate::EngineError;
@@ -70,7 +70,7 @@ impl Structure {
         };
         let open = made.open();
         for key in in_order(spec.rows) {
-            let is_new = open.insert(Part::Seed, 0, (key, &value_of(key)), &mut Costs::default())?;
+            let is_new = open.insert(RowOrigin::Seed, 0, (key, &value_of(key)), &mut Costs::default())?;
             if !is_new {
                 return Err(EngineError::WrongAnswer(format!("the key {key} is in the new index already")));
             }
@@ -181,7 +181,7 @@ impl Open<'_> {
     #[inline]
     pub fn insert(
         &self,
-        part: Part,
+        part: RowOrigin,
         session: usize,
         (key, value): (i64, &Value),
         costs: &mut Costs,

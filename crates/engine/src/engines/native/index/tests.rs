@@ -3,7 +3,7 @@
 use super::keys::{in_order, value_of};
 use super::structure::{Costs, Open};
 use super::*;
-use crate::engines::native::table::Part;
+use crate::engines::native::table::RowOrigin;
 use crate::workloads::insert::Key;
 use crate::{LoadRequest, Window, clock};
 use std::path::PathBuf;
@@ -66,7 +66,7 @@ fn requests(start: &StartRequest) -> Vec<SessionRequest> {
 }
 
 /// Slices of all sessions at once, with what the worker's main thread does between them.
-fn work(at_work: &IndexAtWork, start: &StartRequest, slices: usize) -> Vec<SessionSlice> {
+fn work(running: &RunningIndex, start: &StartRequest, slices: usize) -> Vec<SessionSlice> {
     let requests = requests(start);
     let barrier = &std::sync::Barrier::new(SESSIONS + 1);
     let parts: Vec<Vec<SessionSlice>> = thread::scope(|scope| {
@@ -74,7 +74,7 @@ fn work(at_work: &IndexAtWork, start: &StartRequest, slices: usize) -> Vec<Sessi
             .iter()
             .map(|request| {
                 scope.spawn(move || {
-                    let mut session = at_work.open(request).unwrap();
+                    let mut session = running.open(request).unwrap();
                     session.warm().unwrap();
                     barrier.wait();
                     barrier.wait();
@@ -92,11 +92,11 @@ fn work(at_work: &IndexAtWork, start: &StartRequest, slices: usize) -> Vec<Sessi
             })
             .collect();
         barrier.wait();
-        at_work.standing().unwrap();
+        running.standing().unwrap();
         barrier.wait();
         for _ in 0..slices {
             barrier.wait();
-            assert_eq!(at_work.after(&mut []), Ok(Counters::new()));
+            assert_eq!(running.after(&mut []), Ok(Counters::new()));
             barrier.wait();
         }
         threads.into_iter().map(|thread| thread.join().unwrap()).collect()
@@ -108,9 +108,9 @@ fn work(at_work: &IndexAtWork, start: &StartRequest, slices: usize) -> Vec<Sessi
 fn lookups_find_what_is_there_and_nothing_else() {
     for key in ["random", "sequential"] {
         for start in cases(&[("key", text(key)), ("absent_pct", OptionValue::Integer(30))]) {
-            let at_work = IndexAtWork::begin(&start).unwrap();
-            let slices = work(&at_work, &start, 2);
-            assert_eq!(at_work.finish(), Ok(()));
+            let running = RunningIndex::begin(&start).unwrap();
+            let slices = work(&running, &start, 2);
+            assert_eq!(running.finish(), Ok(()));
             let is = |name: &str, value: &str| start.load.options[name] == text(value);
             for slice in slices.iter().filter(|slice| slice.steps > 0) {
                 assert_eq!((slice.rows, slice.answers_checked), (16 * slice.steps, 16 * slice.steps));
@@ -135,10 +135,10 @@ fn lookups_find_what_is_there_and_nothing_else() {
 fn inserts_are_all_kept_and_then_taken_out() {
     for key in ["random", "sequential"] {
         for start in cases(&[("operation", text("insert")), ("key", text(key))]) {
-            let at_work = IndexAtWork::begin(&start).unwrap();
-            let slices = work(&at_work, &start, 3);
-            assert_eq!(at_work.finish(), Ok(()), "{:?}", start.load.options);
-            assert_eq!(at_work.shared.structure.content().unwrap().rows, ROWS);
+            let running = RunningIndex::begin(&start).unwrap();
+            let slices = work(&running, &start, 3);
+            assert_eq!(running.finish(), Ok(()), "{:?}", start.load.options);
+            assert_eq!(running.shared.structure.content().unwrap().rows, ROWS);
             assert!(slices.iter().any(|slice| slice.rows > 0));
         }
     }
@@ -149,8 +149,8 @@ fn inserts_are_all_kept_and_then_taken_out() {
 fn no_insert_is_lost_between_sessions() {
     const EACH: u64 = 4_000;
     for start in cases(&[("operation", text("insert"))]) {
-        let at_work = IndexAtWork::begin(&start).unwrap();
-        let structure = &at_work.shared.structure;
+        let running = RunningIndex::begin(&start).unwrap();
+        let structure = &running.shared.structure;
         thread::scope(|scope| {
             for request in requests(&start) {
                 scope.spawn(move || {
@@ -160,8 +160,9 @@ fn no_insert_is_lost_between_sessions() {
                     let (open, mut costs) = (structure.open(), Costs::default());
                     for _ in 0..EACH {
                         let key = keys.insert();
-                        let is_new =
-                            open.insert(Part::Added, session, (key, &value_of(key)), &mut costs).unwrap();
+                        let is_new = open
+                            .insert(RowOrigin::Added, session, (key, &value_of(key)), &mut costs)
+                            .unwrap();
                         assert!(is_new);
                         assert_eq!(open.find(session, (key, &value_of(key)), &mut costs), Ok(Some(true)));
                     }
@@ -175,8 +176,8 @@ fn no_insert_is_lost_between_sessions() {
 #[test]
 fn a_wrong_value_and_a_missing_key_fail_the_run() {
     for start in cases(&[("rows", OptionValue::Integer(SESSIONS as i64))]) {
-        let at_work = IndexAtWork::begin(&start).unwrap();
-        let open = at_work.shared.structure.open();
+        let running = RunningIndex::begin(&start).unwrap();
+        let open = running.shared.structure.open();
         let mut costs = Costs::default();
         let key = stored_key(0);
         assert_eq!(open.find(0, (key, &value_of(key)), &mut costs), Ok(Some(true)));
@@ -184,10 +185,10 @@ fn a_wrong_value_and_a_missing_key_fail_the_run() {
         assert_eq!(open.find(0, (key | 1, &value_of(key | 1)), &mut costs), Ok(None));
         // A value that is another key's is found by lookups and by the check of everything.
         let wrong = key | 1;
-        assert_eq!(open.insert(Part::Seed, 0, (wrong, &value_of(key)), &mut costs), Ok(true));
+        assert_eq!(open.insert(RowOrigin::Seed, 0, (wrong, &value_of(key)), &mut costs), Ok(true));
         assert_eq!(open.find(0, (wrong, &value_of(wrong)), &mut costs), Ok(Some(false)));
         drop(open);
-        let error = at_work.shared.structure.content().unwrap_err().to_string();
+        let error = running.shared.structure.content().unwrap_err().to_string();
         assert!(error.contains("the key 1 has the value of another key"), "{error}");
     }
 }
@@ -212,8 +213,8 @@ fn a_session_says_which_key_was_wrong() {
             ("rows", OptionValue::Integer(SESSIONS as i64)),
         ];
         let start = start(&options);
-        let at_work = IndexAtWork::begin(&start).unwrap();
-        let open = at_work.shared.structure.open();
+        let running = RunningIndex::begin(&start).unwrap();
+        let open = running.shared.structure.open();
         for key in in_order(SESSIONS as u64) {
             let mut costs = Costs::default();
             let key = key | i64::from(absent_pct == 100);
@@ -222,10 +223,10 @@ fn a_session_says_which_key_was_wrong() {
             }
             if let Some(is_right) = spoilt {
                 let value = value_of(key + i64::from(!is_right));
-                assert_eq!(open.insert(Part::Seed, 0, (key, &value), &mut costs), Ok(true));
+                assert_eq!(open.insert(RowOrigin::Seed, 0, (key, &value), &mut costs), Ok(true));
             }
         }
-        let mut session = at_work.open(&requests(&start)[0]).unwrap();
+        let mut session = running.open(&requests(&start)[0]).unwrap();
         let error = session.slice(&window(600_000_000_000)).unwrap_err();
         assert!(matches!(&error, EngineError::WrongAnswer(why) if why.contains(part)), "{error}");
     }
@@ -234,28 +235,28 @@ fn a_session_says_which_key_was_wrong() {
 #[test]
 fn a_session_that_says_too_much_fails_the_run_and_so_does_a_row_too_many() {
     let hash = start(&[("structure", text("hash")), ("operation", text("insert"))]);
-    let at_work = IndexAtWork::begin(&hash).unwrap();
-    at_work.shared.said.add(2, Content { rows: 1, key_sum: 0 });
-    let error = at_work.after(&mut []).unwrap_err().to_string();
+    let running = RunningIndex::begin(&hash).unwrap();
+    running.shared.reports.add(2, Content { rows: 1, key_sum: 0 });
+    let error = running.after(&mut []).unwrap_err().to_string();
     assert!(error.contains("added rows"), "{error}");
     for start in cases(&[("operation", text("insert"))]) {
-        let at_work = IndexAtWork::begin(&start).unwrap();
+        let running = RunningIndex::begin(&start).unwrap();
         let key = stored_key(ROWS) | 1;
-        let open = at_work.shared.structure.open();
-        open.insert(Part::Seed, 0, (key, &value_of(key)), &mut Costs::default()).unwrap();
+        let open = running.shared.structure.open();
+        open.insert(RowOrigin::Seed, 0, (key, &value_of(key)), &mut Costs::default()).unwrap();
         drop(open);
-        assert!(at_work.finish().unwrap_err().to_string().contains("at the end: 3001 rows"));
+        assert!(running.finish().unwrap_err().to_string().contains("at the end: 3001 rows"));
     }
 }
 
 #[test]
 fn a_lock_that_lets_two_in_is_an_error() {
-    let at_work = IndexAtWork::begin(&start(&[])).unwrap();
-    let Open::LockedTree(_, tree) = at_work.shared.structure.open() else { panic!("no locked tree") };
+    let running = RunningIndex::begin(&start(&[])).unwrap();
+    let Open::LockedTree(_, tree) = running.shared.structure.open() else { panic!("no locked tree") };
     // As if another session were inside.
     let _held = tree.lock().unwrap();
     let key = stored_key(1);
-    let found = at_work.shared.structure.open().find(0, (key, &value_of(key)), &mut Costs::default());
+    let found = running.shared.structure.open().find(0, (key, &value_of(key)), &mut Costs::default());
     assert!(found.unwrap_err().to_string().contains("let two sessions in at once"));
 }
 

@@ -67,12 +67,12 @@ struct Counter {
 }
 
 /// The workload, started for one treatment.
-pub struct KernelsAtWork {
+pub struct RunningKernels {
     spec: KernelSpec,
     counter: Arc<Counter>,
 }
 
-impl KernelsAtWork {
+impl RunningKernels {
     /// Gets ready.
     ///
     /// # Errors
@@ -98,7 +98,7 @@ impl KernelsAtWork {
     }
 }
 
-impl Running for KernelsAtWork {
+impl Running for RunningKernels {
     fn open(&self, request: &SessionRequest) -> Result<Box<dyn Session>, EngineError> {
         Ok(Box::new(KernelSession {
             spec: self.spec,

@@ -14,7 +14,7 @@ fn find(table: &Table, key: i64) -> Option<&Row> {
     table.find(key, &mut Walked::default())
 }
 
-fn insert(table: &Table, part: Part, session: usize, key: i64) -> bool {
+fn insert(table: &Table, part: RowOrigin, session: usize, key: i64) -> bool {
     table.insert(part, session, row(key, session), &mut Walked::default())
 }
 
@@ -22,13 +22,13 @@ fn insert(table: &Table, part: Part, session: usize, key: i64) -> bool {
 fn rows_are_found_by_their_keys() {
     for index in KINDS {
         let table = Table::new(index, 8, 2);
-        assert!((0..1000).all(|key| insert(&table, Part::Seed, (key % 2) as usize, key)));
+        assert!((0..1000).all(|key| insert(&table, RowOrigin::Seed, (key % 2) as usize, key)));
         assert!(
             (0..1000)
                 .all(|key| find(&table, key).is_some_and(|found| *found == row(key, (key % 2) as usize)))
         );
         assert!(find(&table, 1000).is_none() && find(&table, -1).is_none());
-        assert!((0..1000).all(|key| !insert(&table, Part::Added, 0, key)));
+        assert!((0..1000).all(|key| !insert(&table, RowOrigin::Added, 0, key)));
         assert_eq!(table.content(), Content { rows: 1000, key_sum: 499_500 });
     }
 }
@@ -38,11 +38,11 @@ fn chain_steps_are_the_rows_that_were_compared() {
     let table = Table::new(Index::LockFree, 1, 1);
     let mut walked = Walked::default();
     for key in 0..10 {
-        assert!(table.insert(Part::Added, 0, row(key, 0), &mut walked));
+        assert!(table.insert(RowOrigin::Added, 0, row(key, 0), &mut walked));
     }
     assert_eq!(walked, Walked { chain_steps: 45, retries: 0 });
     // The first key stands last in the only chain.
-    assert!(!table.insert(Part::Added, 0, row(0, 0), &mut walked));
+    assert!(!table.insert(RowOrigin::Added, 0, row(0, 0), &mut walked));
     assert_eq!(walked.chain_steps, 55);
 }
 
@@ -61,7 +61,7 @@ fn overlapping_keys_are_inserted_exactly_once() {
                     let factor = [1, 1, 7, 7, 4_999, 4_999, 3, 1_001][session];
                     scope.spawn(move || {
                         let keys = (0..KEYS / 5).map(|at| at * factor % KEYS);
-                        keys.filter(|key| insert(table, Part::Added, session, *key)).collect()
+                        keys.filter(|key| insert(table, RowOrigin::Added, session, *key)).collect()
                     })
                 })
                 .collect();
@@ -88,12 +88,12 @@ fn putting_back_leaves_the_seed_and_tells_what_was_added() {
         table.touch(1, 100, || row(0, 1));
         assert_eq!(table.put_back(), Content::default());
         for key in 0..300 {
-            assert!(insert(&table, Part::Seed, (key % 3) as usize, key));
+            assert!(insert(&table, RowOrigin::Seed, (key % 3) as usize, key));
         }
         let seed = table.content();
         for round in 0..3 {
             for key in 1000..1200 {
-                assert!(insert(&table, Part::Added, (key % 3) as usize, key), "round {round}");
+                assert!(insert(&table, RowOrigin::Added, (key % 3) as usize, key), "round {round}");
             }
             assert_eq!(table.content().rows, 500);
             let added = Content { rows: 200, key_sum: (1000..1200).sum() };

@@ -49,7 +49,7 @@ fn request(folder: &Path, more: &[(&str, OptionValue)]) -> LoadRequest {
 }
 
 /// Loaded, started, and one session open and warm.
-fn at_work(load: &LoadRequest) -> (Box<dyn Running>, Box<dyn Session>) {
+fn start_loaded(load: &LoadRequest) -> (Box<dyn Running>, Box<dyn Session>) {
     let cpus: CpuSet = [0].into_iter().collect();
     let (sessions, service) = (vec![cpus.clone()], cpus.clone());
     let start = StartRequest { load: load.clone(), sessions, service, seed: 7, journal: None };
@@ -117,7 +117,7 @@ mod lab_engines {
         let loaded = Sqlite.load(&load).unwrap();
         assert!(loaded.bytes_per_session > 8_000_000, "{loaded:?}");
         assert_eq!(Sqlite.load(&load).unwrap(), loaded, "found again");
-        let (running, mut session) = at_work(&load);
+        let (running, mut session) = start_loaded(&load);
         let six = ask(running.as_ref(), session.as_mut(), 6, 60_000).unwrap();
         assert_eq!((six.rows, six.dop, six.counters["read_bytes"]), (1, Some(1), 0));
         assert!(six.planning_ns.unwrap() > 0 && six.cpu_ns.unwrap() > 0 && six.elapsed_ns > 0, "{six:?}");

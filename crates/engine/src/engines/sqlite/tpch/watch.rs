@@ -13,18 +13,20 @@ const AGAIN: Duration = Duration::from_millis(10);
 /// Sessions that are executing queries, and their interrupt handles.
 #[derive(Default)]
 pub(super) struct Watch {
-    state: Mutex<State>,
+    state: Mutex<Executing>,
     rested: Condvar,
 }
 
 #[derive(Default)]
-struct State {
+struct Executing {
+    /// Handles of all sessions, by their number.
     handles: BTreeMap<u32, InterruptHandle>,
+    /// Number of sessions that have not finished the slice.
     working: usize,
 }
 
 impl Watch {
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, Executing> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -8,8 +8,8 @@ use threadwise_machine::{CpuSet, MemoryBinding, Resolved};
 use threadwise_study::warmup::Warmup;
 use threadwise_study::{Note, Reading, RunStatus, Slice};
 
-/// See the module.
-pub(super) struct Lane<'a> {
+/// A treatment in a block: its worker, and its run as far as it was measured.
+pub(super) struct TreatmentRun<'a> {
     pub name: &'a str,
     pub placement: &'a Resolved,
     pub memory: &'a MemoryBinding,
@@ -36,7 +36,7 @@ pub(super) struct Lane<'a> {
     pub warmup: Option<Warmup>,
 }
 
-impl Lane<'_> {
+impl TreatmentRun<'_> {
     pub fn fail(&mut self, failure: Failure) {
         if let Some(worker) = self.worker.as_mut().filter(|_| failure.is_stop()) {
             worker.interrupt();

@@ -17,13 +17,13 @@ use threadwise_study::{Counters, Note, OptionValue, Options, SessionSlice};
 use super::asked::Asked;
 use super::run;
 use crate::check;
-use crate::cold::{self, Seen};
+use crate::cold::{self, CachedPages};
 use crate::error::{failed, refuse};
 use crate::list::Listed;
 use crate::plan::{self, Feed, Item, Plan};
 use crate::programs::Way;
 use crate::recipe::{self, Kind};
-use crate::servers::{Place, Server};
+use crate::servers::{Server, ServerParameters};
 
 /// Counter of a run: cached pages among those checked before it, in thousandths.
 const CACHED: &str = "cached_at_start_permille";
@@ -36,11 +36,11 @@ struct Begun {
     start_ns: u64,
     kept: Option<usize>,
     server_ns: Option<u64>,
-    seen: Option<Seen>,
+    seen: Option<CachedPages>,
 }
 
 /// See the module.
-pub(super) struct AtWork {
+pub(super) struct RunningWorklist {
     // Dropped before the command, whose end kills every descendant of this process.
     server: Mutex<Option<Server>>,
     inner: Box<dyn Running>,
@@ -56,7 +56,7 @@ pub(super) struct AtWork {
     interrupted: Arc<AtomicBool>,
 }
 
-impl AtWork {
+impl RunningWorklist {
     /// Starts the server, if there is one, and prepares a run.
     ///
     /// # Errors
@@ -94,7 +94,7 @@ impl AtWork {
             environment: way.environment.clone(),
             spans: folder.join("spans"),
         };
-        let mut at_work = Self {
+        let mut running = Self {
             inner: command::start(
                 command_of(&asked.options, &request.load.options, &folder, &way)?,
                 request,
@@ -110,8 +110,8 @@ impl AtWork {
             interrupted: command::interrupted()?,
             asked,
         };
-        at_work.notes = at_work.run_notes()?;
-        Ok(at_work)
+        running.notes = running.run_notes()?;
+        Ok(running)
     }
 
     /// Notes for the report; tries whether the items can be made cold.
@@ -240,7 +240,7 @@ impl AtWork {
     }
 }
 
-impl Running for AtWork {
+impl Running for RunningWorklist {
     fn open(&self, request: &SessionRequest) -> Result<Box<dyn Session>, EngineError> {
         self.inner.open(request)
     }
@@ -295,7 +295,7 @@ impl Running for AtWork {
     }
 }
 
-impl Drop for AtWork {
+impl Drop for RunningWorklist {
     fn drop(&mut self) {
         // After an error, which is the one to report: the next treatment uses the server's data.
         if let Some(server) = self.server().take() {
@@ -309,14 +309,14 @@ fn start_server(asked: &Asked, home: &Path, listed: &Listed) -> Result<Option<Se
     if !matches!(asked.recipe.items, Kind::Postgres | Kind::Mariadb) {
         return Ok(None);
     }
-    let place = Place {
+    let parameters = ServerParameters {
         home,
         kind: asked.recipe.items,
         bin: asked.bin.clone(),
         programs: asked.programs.clone(),
         total_bytes: listed.total_bytes(),
     };
-    Server::start(&place).map(Some)
+    Server::start(&parameters).map(Some)
 }
 
 /// The environment of programs without a server. Firebird's work embedded, all with one lock folder, like those of one
@@ -370,6 +370,6 @@ fn command_of(
     Ok(read)
 }
 
-fn evict(files: &[PathBuf]) -> Result<Seen, EngineError> {
+fn evict(files: &[PathBuf]) -> Result<CachedPages, EngineError> {
     cold::evict(files).map_err(|error| failed("drop the items from the page cache", error))
 }

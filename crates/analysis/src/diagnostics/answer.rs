@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 /// The answer to a question.
 #[derive(Debug, Clone, PartialEq, Default, JsonSchema, Serialize)]
-pub struct Found {
+pub struct QuestionAnswer {
     /// The question.
     pub question: &'static str,
     /// What was estimated, judged together.
@@ -19,7 +19,7 @@ pub struct Found {
     pub gap: Option<String>,
 }
 
-impl Found {
+impl QuestionAnswer {
     /// The estimate of a treatment, an arm or a comparison.
     pub fn of(&self, name: &str) -> Option<&Estimate> {
         self.estimates.iter().find(|one| one.name == name)

@@ -26,7 +26,7 @@ const DELETED: &[u8] = b" (deleted)";
 
 /// Why processes of a folder were not ended.
 #[derive(Debug, thiserror::Error)]
-pub enum LivingError {
+pub enum FolderProcessesError {
     /// The folder is not one to end processes in.
     #[error("no process is ended in '{}': {why}", .folder.display())]
     Folder {
@@ -55,7 +55,7 @@ pub enum LivingError {
 ///
 /// # Errors
 /// The folder is relative, or `/`, or directly below it, or not readable.
-pub fn in_folder(folder: &Path) -> Result<Vec<u32>, LivingError> {
+pub fn in_folder(folder: &Path) -> Result<Vec<u32>, FolderProcessesError> {
     Ok(find(&real(folder)?, &|_| true))
 }
 
@@ -65,7 +65,7 @@ pub fn in_folder(folder: &Path) -> Result<Vec<u32>, LivingError> {
 ///
 /// # Errors
 /// As [`in_folder`]; or some still live.
-pub fn end_in_folder(folder: &Path, limit: Duration) -> Result<usize, LivingError> {
+pub fn end_in_folder(folder: &Path, limit: Duration) -> Result<usize, FolderProcessesError> {
     end(folder, &|_| true, limit)
 }
 
@@ -78,11 +78,15 @@ pub fn end_programs_in_folder(
     folder: &Path,
     programs: &[&str],
     limit: Duration,
-) -> Result<usize, LivingError> {
+) -> Result<usize, FolderProcessesError> {
     end(folder, &|pid| proc::comm(pid).is_some_and(|comm| programs.contains(&comm.as_str())), limit)
 }
 
-fn end(folder: &Path, is_meant: &dyn Fn(u32) -> bool, limit: Duration) -> Result<usize, LivingError> {
+fn end(
+    folder: &Path,
+    is_meant: &dyn Fn(u32) -> bool,
+    limit: Duration,
+) -> Result<usize, FolderProcessesError> {
     let real = real(folder)?;
     end_in_order(&real, limit);
     let until = Instant::now() + limit;
@@ -105,7 +109,7 @@ fn end(folder: &Path, is_meant: &dyn Fn(u32) -> bool, limit: Duration) -> Result
             }
         }
         if !pids.is_empty() && Instant::now() >= until {
-            return Err(LivingError::Left { folder: folder.to_owned(), pids, why });
+            return Err(FolderProcessesError::Left { folder: folder.to_owned(), pids, why });
         }
         if !pids.is_empty() {
             std::thread::sleep(STEP);
@@ -160,8 +164,8 @@ fn end_of(pid: u32) -> Option<Option<Signal>> {
 }
 
 /// The folder without links, even if it or the end of its path does not exist.
-fn real(folder: &Path) -> Result<PathBuf, LivingError> {
-    let refuse = |why: &str| LivingError::Folder { folder: folder.to_owned(), why: why.to_owned() };
+fn real(folder: &Path) -> Result<PathBuf, FolderProcessesError> {
+    let refuse = |why: &str| FolderProcessesError::Folder { folder: folder.to_owned(), why: why.to_owned() };
     if !folder.is_absolute() || folder.components().any(|step| step == Component::ParentDir) {
         return Err(refuse("its path is not absolute"));
     }
@@ -291,7 +295,7 @@ mod tests {
     fn folders_near_the_root_and_relative_ones_are_refused() {
         for folder in ["/", "/tmp", "/nowhere", "//", "tmp/a", "", "/tmp/a/../..", "/proc/self/root"] {
             let error = in_folder(Path::new(folder)).unwrap_err();
-            assert!(matches!(error, LivingError::Folder { .. }), "{folder}: {error}");
+            assert!(matches!(error, FolderProcessesError::Folder { .. }), "{folder}: {error}");
             assert!(end_in_folder(Path::new(folder), Duration::ZERO).is_err(), "{folder}");
         }
     }
@@ -327,7 +331,7 @@ mod tests {
     fn numbers_are_reported() {
         let left = |pids: &[u32]| {
             let folder = "/tmp/x".into();
-            LivingError::Left { folder, pids: pids.to_vec(), why: None }.to_string()
+            FolderProcessesError::Left { folder, pids: pids.to_vec(), why: None }.to_string()
         };
         assert_eq!(left(&[7]), "process 7 of folder '/tmp/x' still live: end them by hand");
         assert!(left(&[7, 8]).starts_with("processes 7, 8 of"));

@@ -29,14 +29,14 @@ const MIN_SHOWN: usize = 2;
 
 /// A study of queries.
 #[derive(Debug, Clone, Copy)]
-pub struct Found<'a> {
+pub struct QueryStudy<'a> {
     /// The study.
     pub facts: Facts<'a>,
     /// Its estimates.
     pub queries: &'a Queries,
 }
 
-impl<'a> Found<'a> {
+impl<'a> QueryStudy<'a> {
     /// Treatments by group, groups in study order. The baseline is represented by its two runs of every block together,
     /// which is what ratios are over; its twin follows, as noise.
     pub fn by_group(self) -> Vec<(&'a str, Vec<&'a TreatmentQueries>)> {
@@ -263,7 +263,7 @@ pub struct Choice<'a> {
 
 impl<'a> Choice<'a> {
     /// From the compared treatments that were measured.
-    pub fn of(found: Found<'a>) -> Self {
+    pub fn of(found: QueryStudy<'a>) -> Self {
         let is_compared = |one: &&TreatmentQueries| found.role(one) == Role::Compared && one.blocks > 0;
         let all: Vec<&TreatmentQueries> = found.queries.treatments.iter().filter(is_compared).collect();
         let mut by_size: Vec<usize> = (0..all.len()).collect();

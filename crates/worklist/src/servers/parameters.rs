@@ -15,7 +15,7 @@ pub(super) const CONNECTIONS: u32 = MAX_JOBS + 8;
 
 /// Parameters for finding and starting a server.
 #[derive(Debug, Clone)]
-pub(crate) struct Place<'a> {
+pub(crate) struct ServerParameters<'a> {
     /// The folder of the list.
     pub home: &'a Path,
     /// Kind of server.

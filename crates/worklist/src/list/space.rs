@@ -10,12 +10,12 @@ use crate::error::failed;
 ///
 /// # Errors
 /// How much is missing.
-pub(super) fn expect_room(folder: &Path, sizes: &[u64], at_once: u32) -> Result<(), EngineError> {
+pub(super) fn expect_space(folder: &Path, sizes: &[u64], at_once: u32) -> Result<(), EngineError> {
     let mut sizes = sizes.to_vec();
     sizes.sort_unstable_by(|a, b| b.cmp(a));
-    let at_work: u64 = sizes.iter().take(at_once as usize).sum();
-    let needed = sizes.iter().sum::<u64>().saturating_add(at_work.saturating_mul(2));
-    let free = threadwise_process::room::free_bytes(folder)
+    let largest: u64 = sizes.iter().take(at_once as usize).sum();
+    let needed = sizes.iter().sum::<u64>().saturating_add(largest.saturating_mul(2));
+    let free = threadwise_process::space::free_bytes(folder)
         .map_err(|error| failed(format!("look at the disk of {}", folder.display()), error))?;
     match needed <= free {
         true => Ok(()),
@@ -38,8 +38,8 @@ mod tests {
     #[test]
     fn a_disk_that_is_too_small_is_reported_before_anything_is_made() {
         let folder = tempfile::tempdir().unwrap();
-        assert!(expect_room(folder.path(), &[1, 2], 2).is_ok());
-        let error = expect_room(folder.path(), &[u64::MAX / 8], 1).unwrap_err().to_string();
+        assert!(expect_space(folder.path(), &[1, 2], 2).is_ok());
+        let error = expect_space(folder.path(), &[u64::MAX / 8], 1).unwrap_err().to_string();
         assert!(error.contains("MiB are free") && error.contains("free some space"), "{error}");
     }
 }

@@ -1,4 +1,4 @@
-//! A treatment's command at work: the commands around its run, the watch over its processes, and the
+//! The running command of a treatment: the commands around its run, the watch over its processes, and the
 //! run's results.
 
 use std::collections::BTreeSet;
@@ -54,7 +54,7 @@ pub fn interrupted() -> Result<Arc<AtomicBool>, EngineError> {
 
 /// See the module.
 #[derive(Debug)]
-pub(super) struct AtWork {
+pub(super) struct RunningCommand {
     pub(super) options: CommandOptions,
     /// The engine's folder; all files below it are its own.
     pub(super) home: PathBuf,
@@ -75,7 +75,7 @@ pub(super) struct AtWork {
     over: AtomicBool,
 }
 
-impl AtWork {
+impl RunningCommand {
     /// Makes the folders, runs `setup`, binds the user's server, and runs `warmup`.
     pub fn start(options: CommandOptions, request: &StartRequest) -> Result<Self, EngineError> {
         rustix::process::set_child_subreaper(Some(rustix::process::getpid()))
@@ -97,7 +97,7 @@ impl AtWork {
             treatment: words::plain_name(&request.load.treatment),
             block,
         };
-        let mut at_work = Self {
+        let mut running = Self {
             options,
             home,
             cpus,
@@ -111,13 +111,13 @@ impl AtWork {
             interrupted: interrupted()?,
             over: AtomicBool::new(false),
         };
-        at_work.make_folders()?;
+        running.make_folders()?;
         // From here on an error drops this value, which runs `teardown`.
-        at_work.must("setup", at_work.options.setup.as_deref())?;
-        at_work.pinned = Pinned::of(&at_work.options, request, &at_work.cpus)?;
-        at_work.bind_server()?;
-        at_work.must("warmup", at_work.options.warmup.as_deref())?;
-        Ok(at_work)
+        running.must("setup", running.options.setup.as_deref())?;
+        running.pinned = Pinned::of(&running.options, request, &running.cpus)?;
+        running.bind_server()?;
+        running.must("warmup", running.options.warmup.as_deref())?;
+        Ok(running)
     }
 
     fn bind_server(&self) -> Result<(), EngineError> {
@@ -311,7 +311,7 @@ impl AtWork {
     }
 }
 
-impl Running for AtWork {
+impl Running for RunningCommand {
     fn open(&self, request: &SessionRequest) -> Result<Box<dyn Session>, EngineError> {
         let session = request.session;
         let progress = Arc::clone(&self.progress);
@@ -403,7 +403,7 @@ impl Running for AtWork {
     }
 }
 
-impl Drop for AtWork {
+impl Drop for RunningCommand {
     fn drop(&mut self) {
         // After an error, which is the one to report.
         let _ = self.end();

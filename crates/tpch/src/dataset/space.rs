@@ -21,11 +21,11 @@ const FULL_WORDS: [&str; 4] =
 
 /// The space for making a data set, and the available space.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Room {
+pub struct DatasetSpace {
     /// The data set's own folder, which need not exist.
     pub folder: PathBuf,
     /// The nearest existing folder above it.
-    pub standing: PathBuf,
+    pub existing_parent: PathBuf,
     /// Bytes that making it takes; 0 if it exists, complete by its manifest.
     pub needed_bytes: u64,
     /// Bytes that this user may still write there.
@@ -37,21 +37,21 @@ pub struct Room {
 ///
 /// # Errors
 /// It could not be made, or the system refuses the check.
-pub fn room(cache_root: &Path, key: Key) -> Result<Room, DatasetError> {
+pub fn space(cache_root: &Path, key: Key) -> Result<DatasetSpace, DatasetError> {
     if scale_fault(key.scale).is_some() {
         return Err(DatasetError::Scale(key.scale));
     }
     let needed_bytes = missing_bytes(cache_root, key)?;
-    let standing = standing(cache_root)?;
-    let free_bytes = free_bytes(&standing)?;
+    let existing_parent = existing_parent(cache_root)?;
+    let free_bytes = free_bytes(&existing_parent)?;
     if needed_bytes > 0 {
-        access(&standing, Access::WRITE_OK | Access::EXEC_OK)
-            .map_err(|error| DatasetError::file("write to", &standing)(error.into()))?;
+        access(&existing_parent, Access::WRITE_OK | Access::EXEC_OK)
+            .map_err(|error| DatasetError::file("write to", &existing_parent)(error.into()))?;
     }
     if free_bytes < needed_bytes {
         return Err(DatasetError::NoSpace { key, needed_bytes, free_bytes, folder: cache_root.to_owned() });
     }
-    Ok(Room { folder: cache_root.join(key.folder_name()), standing, needed_bytes, free_bytes })
+    Ok(DatasetSpace { folder: cache_root.join(key.folder_name()), existing_parent, needed_bytes, free_bytes })
 }
 
 /// Bytes of all remaining steps: a sorted data set is made from the plain one.
@@ -89,11 +89,11 @@ pub(super) fn check_step(root: &Path, key: Key) -> Result<(), DatasetError> {
 }
 
 fn free_bytes(folder: &Path) -> Result<u64, DatasetError> {
-    threadwise_process::room::free_bytes(folder).map_err(DatasetError::file("get the free space of", folder))
+    threadwise_process::space::free_bytes(folder).map_err(DatasetError::file("get the free space of", folder))
 }
 
 /// The folder itself, or the nearest existing one above it.
-fn standing(folder: &Path) -> Result<PathBuf, DatasetError> {
+fn existing_parent(folder: &Path) -> Result<PathBuf, DatasetError> {
     let mut at = folder;
     loop {
         match fs::metadata(at) {

@@ -19,9 +19,9 @@ use std::io;
 use std::path::{Component, Path, PathBuf};
 use threadwise_process::users::{self, Account};
 
-/// Who works on a database.
+/// The user as whom a database is processed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Ground {
+pub enum RunsAs {
     /// This process.
     Ours,
     /// A process of this user, who owns the database and its folder.
@@ -44,9 +44,9 @@ struct Owned {
 ///
 /// # Errors
 /// [`ItemError::Skip`]: this is root, and another user could swap folders on the way.
-pub fn of(database: &Path) -> Result<Ground, ItemError> {
+pub fn of(database: &Path) -> Result<RunsAs, ItemError> {
     if !rustix::process::geteuid().is_root() {
-        return Ok(Ground::Ours);
+        return Ok(RunsAs::Ours);
     }
     let (folders, file) = way(database)
         .map_err(|error| ItemError::skip(format!("cannot inspect the folders on the way: {error}")))?;
@@ -109,7 +109,7 @@ pub fn led_to(path: &Path, database: Option<&Path>) -> io::Result<(PathBuf, Opti
     let why = match of(database) {
         // Reported when it is worked on.
         Err(_) => None,
-        Ok(ground) => refuse_link(&decisive, &ground, database),
+        Ok(runs_as) => refuse_link(&decisive, &runs_as, database),
     };
     Ok((found, why))
 }
@@ -153,10 +153,10 @@ fn owned_at(path: &Path) -> io::Result<Owned> {
 }
 
 /// Why a file may not be worked on whose path follows links in these folders.
-fn refuse_link(decisive: &[(Owned, Owned)], ground: &Ground, found: &Path) -> Option<String> {
-    let owner = match ground {
-        Ground::Ours => None,
-        Ground::Owner(owner) => Some(owner),
+fn refuse_link(decisive: &[(Owned, Owned)], runs_as: &RunsAs, found: &Path) -> Option<String> {
+    let owner = match runs_as {
+        RunsAs::Ours => None,
+        RunsAs::Owner(owner) => Some(owner),
     };
     let what = decisive.iter().find_map(|(folder, next)| swappable(folder, Some(next), owner))?;
     Some(format!(
@@ -171,7 +171,7 @@ fn judge(
     folders: &[Owned],
     file: Option<&Owned>,
     account: impl Fn(u32) -> Option<Account>,
-) -> Result<Ground, String> {
+) -> Result<RunsAs, String> {
     let Some((folder, above)) = folders.split_last() else { return Err("it is in no folder".to_owned()) };
     let user = folder.uid;
     let advice = |who: u32| match who {
@@ -193,8 +193,8 @@ fn judge(
     }
     match owner {
         // What the owner lets others do in the folder is their matter: root's rights are not involved.
-        Some(owner) => Ok(Ground::Owner(owner)),
-        None => swappable(folder, None, None).map_or(Ok(Ground::Ours), |what| Err(unsafe_(what))),
+        Some(owner) => Ok(RunsAs::Owner(owner)),
+        None => swappable(folder, None, None).map_or(Ok(RunsAs::Ours), |what| Err(unsafe_(what))),
     }
 }
 
@@ -234,7 +234,7 @@ mod tests {
     }
 
     /// The folders `/`, `/a` and `/a/b`, and the file `/a/b/db`, each with its owner and mode.
-    fn judged(all: [(u32, u32); 4]) -> Result<Ground, String> {
+    fn judged(all: [(u32, u32); 4]) -> Result<RunsAs, String> {
         let [root, a, b, file] = all;
         let folders = [("/", root), ("/a", a), ("/a/b", b)];
         let folders = folders.map(|(path, (uid, mode))| owned(path, uid, mode));
@@ -246,8 +246,8 @@ mod tests {
     fn root_works_itself_where_nobody_else_can_rename() {
         let root = (0, 0o755);
         for file in [(0, 0o600), (1000, 0o666)] {
-            assert_eq!(judged([root, root, root, file]), Ok(Ground::Ours));
-            assert_eq!(judged([root, (0, 0o1777), (0, 0o700), file]), Ok(Ground::Ours), "root's in /tmp");
+            assert_eq!(judged([root, root, root, file]), Ok(RunsAs::Ours));
+            assert_eq!(judged([root, (0, 0o1777), (0, 0o700), file]), Ok(RunsAs::Ours), "root's in /tmp");
         }
         for (folders, what) in [
             ([root, (1000, 0o755), root], "user 1000 owns /a and could swap files in it"),
@@ -268,7 +268,7 @@ mod tests {
     #[test]
     fn an_owner_works_where_the_folder_is_theirs_too() {
         let (root, file) = ((0, 0o755), (1000, 0o600));
-        let owner = Ok(Ground::Owner(Account { uid: 1000, gid: 1000, groups: vec![7] }));
+        let owner = Ok(RunsAs::Owner(Account { uid: 1000, gid: 1000, groups: vec![7] }));
         assert_eq!(judged([root, root, (1000, 0o700), file]), owner);
         assert_eq!(judged([root, (1000, 0o775), (1000, 0o777), file]), owner, "their own group");
         assert_eq!(judged([root, (0, 0o1777), (1000, 0o700), file]), owner, "theirs in /tmp");
@@ -289,7 +289,7 @@ mod tests {
     #[test]
     fn a_user_without_an_account_has_the_files_group_and_never_roots() {
         let root = (0, 0o755);
-        let Ok(Ground::Owner(found)) = judged([root, root, (12_345, 0o700), (12_345, 0o600)]) else {
+        let Ok(RunsAs::Owner(found)) = judged([root, root, (12_345, 0o700), (12_345, 0o600)]) else {
             panic!()
         };
         assert_eq!(found, Account { uid: 12_345, gid: 12_345, groups: Vec::new() });
@@ -301,9 +301,9 @@ mod tests {
     fn linked(folders: [(u32, u32); 2], link: u32, owner: Option<u32>) -> Option<String> {
         let [a, b] = folders.map(|(uid, mode)| owned("/a/b", uid, mode));
         let decisive = [(a, b.clone()), (b, owned("/a/b/link", link, 0o777))];
-        let ground =
-            owner.map_or(Ground::Ours, |uid| Ground::Owner(Account { uid, gid: uid, groups: Vec::new() }));
-        refuse_link(&decisive, &ground, Path::new("/srv/db"))
+        let runs_as =
+            owner.map_or(RunsAs::Ours, |uid| RunsAs::Owner(Account { uid, gid: uid, groups: Vec::new() }));
+        refuse_link(&decisive, &runs_as, Path::new("/srv/db"))
     }
 
     #[test]

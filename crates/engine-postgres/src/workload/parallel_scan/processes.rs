@@ -27,7 +27,7 @@ pub(super) struct Scan(pub(super) Vec<Process>);
 
 /// A process as a look found it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Seen {
+pub(super) struct ProcessLook {
     pub(super) pid: u32,
     pub(super) cpu: u32,
     /// Running, or waiting for a CPU.
@@ -41,7 +41,7 @@ pub(super) struct Seen {
 pub(super) struct Look {
     /// CLOCK_MONOTONIC, nanoseconds.
     pub(super) at_ns: u64,
-    pub(super) seen: Vec<Seen>,
+    pub(super) seen: Vec<ProcessLook>,
 }
 
 /// Adds up the scans of a slice. `siblings` gives the logical CPUs of a logical CPU's core.
@@ -108,15 +108,15 @@ impl Ran {
         let is_at_work = |one: &Process, at_ns: u64| (one.start_ns..=one.end_ns).contains(&at_ns);
         let (mut seen, mut runnable, mut shared) = (Vec::new(), 0_u64, 0_u64);
         for look in looks.iter().filter(|look| is_at_work(process, look.at_ns)) {
-            let Some(here) = look.seen.iter().find(|seen| seen.pid == process.pid) else { continue };
-            seen.push(*here);
-            if !here.is_runnable {
+            let Some(found) = look.seen.iter().find(|seen| seen.pid == process.pid) else { continue };
+            seen.push(*found);
+            if !found.is_runnable {
                 continue;
             }
             runnable += 1;
-            let core = siblings(here.cpu);
-            let is_beside = |other: &Seen| {
-                other.cpu != here.cpu
+            let core = siblings(found.cpu);
+            let is_beside = |other: &ProcessLook| {
+                other.cpu != found.cpu
                     && other.is_runnable
                     && core.contains(other.cpu)
                     && all.iter().any(|one| one.pid == other.pid && is_at_work(one, look.at_ns))
@@ -152,7 +152,7 @@ mod tests {
     /// Looks every 10 ms at these processes on these logical CPUs.
     fn looks(seen: &[(u32, u32)], count: u64) -> Vec<Look> {
         let seen = |waited_ns| {
-            let one = |&(pid, cpu)| Seen { pid, cpu, is_runnable: true, waited_ns: Some(waited_ns) };
+            let one = |&(pid, cpu)| ProcessLook { pid, cpu, is_runnable: true, waited_ns: Some(waited_ns) };
             seen.iter().map(one).collect()
         };
         (0..count).map(|at| Look { at_ns: (5 + 10 * at) * MS, seen: seen(0) }).collect()

@@ -9,7 +9,7 @@ use std::path::Path;
 use threadwise_machine::words::bytes;
 use threadwise_runner::{connections, guard, known_bytes_by_device};
 use threadwise_study::Study;
-use threadwise_tpch::dataset::{self, DatasetError, Room};
+use threadwise_tpch::dataset::{self, DatasetError, DatasetSpace};
 use threadwise_tpch::{Key, TpchOptions};
 
 /// Refuses a study that would fill a disk. Returns the plan's line about its data set, if it needs one.
@@ -20,12 +20,12 @@ pub fn check(study: &Study, program: &Program, data_root: &Path) -> Result<Optio
     let key = program.queries.is_some().then(|| key(study)).transpose()?.flatten();
     let set = match (&program.queries, key) {
         (Some(queries), Some(key)) => {
-            Some((key, dataset::room(&queries.cache_root, key).map_err(dataset_error)?))
+            Some((key, dataset::space(&queries.cache_root, key).map_err(dataset_error)?))
         }
         _ => None,
     };
     let taken = match &set {
-        Some((_, room)) if is_same_disk(&room.standing, data_root) => room.needed_bytes,
+        Some((_, space)) if is_same_disk(&space.existing_parent, data_root) => space.needed_bytes,
         _ => 0,
     };
     let mut loaded = 0;
@@ -36,7 +36,7 @@ pub fn check(study: &Study, program: &Program, data_root: &Path) -> Result<Optio
         guard::check_disk(folder, bytes, free).map_err(AppError::refused)?;
         loaded += if device.is_none() { bytes } else { 0 };
     }
-    Ok(set.map(|(key, room)| line(key, &room, loaded, data_root)))
+    Ok(set.map(|(key, space)| line(key, &space, loaded, data_root)))
 }
 
 /// Refuses a study that would use connections of the user's server that are reserved for others. Returns the plan's
@@ -50,7 +50,7 @@ pub fn check_connections(study: &Study) -> Result<Option<String>, AppError> {
     };
     let limits = engine.limits(&study.engine_options).map_err(|error| AppError::engine(&error))?;
     let need = connections(study);
-    need.expect_room(&limits).map_err(AppError::refused)?;
+    need.expect_free(&limits).map_err(AppError::refused)?;
     Ok((!limits.is_empty()).then(|| need.line(&limits)))
 }
 
@@ -72,14 +72,14 @@ fn is_same_disk(one: &Path, other: &Path) -> bool {
     device(one).is_some_and(|found| device(other) == Some(found))
 }
 
-fn line(key: Key, room: &Room, loaded: u64, data_root: &Path) -> String {
-    let folder = room.folder.display();
-    let set = match room.needed_bytes {
+fn line(key: Key, space: &DatasetSpace, loaded: u64, data_root: &Path) -> String {
+    let folder = space.folder.display();
+    let set = match space.needed_bytes {
         0 => format!("Data set {key}: in {folder}"),
         needed => format!(
             "Data set {key}: created first in {folder}, {} of {} free there",
             bytes(needed),
-            bytes(room.free_bytes)
+            bytes(space.free_bytes)
         ),
     };
     match loaded {
@@ -98,15 +98,15 @@ mod tests {
     #[test]
     fn the_line_says_where_and_how_much() {
         let key = Key { scale: 10.0, cluster: Cluster::OrderKey };
-        let room = |needed_bytes| Room {
+        let space = |needed_bytes| DatasetSpace {
             folder: "/c/sf10".into(),
-            standing: "/c".into(),
+            existing_parent: "/c".into(),
             needed_bytes,
             free_bytes: 8 << 30,
         };
-        assert_eq!(line(key, &room(0), 0, Path::new("/tmp")), "Data set sf10: in /c/sf10");
+        assert_eq!(line(key, &space(0), 0, Path::new("/tmp")), "Data set sf10: in /c/sf10");
         assert_eq!(
-            line(key, &room(4 << 30), 18 << 30, Path::new("/tmp")),
+            line(key, &space(4 << 30), 18 << 30, Path::new("/tmp")),
             "Data set sf10: created first in /c/sf10, 4 GiB of 8 GiB free there; loading it takes 18 GiB in \
              /tmp during the study"
         );

@@ -6,7 +6,7 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 use threadwise_machine::CpuSet;
-use threadwise_process::living::{end_in_folder, end_programs_in_folder, in_folder};
+use threadwise_process::folder_processes::{end_in_folder, end_programs_in_folder, in_folder};
 use threadwise_process::proc;
 use threadwise_process::spawn::{DeathSignal, Program, start};
 use threadwise_process::{masks, users};

@@ -1,6 +1,6 @@
 //! A study in one of its external arms: the treatments that the machine can run, and their sessions. Pure.
 
-use crate::external::Part;
+use crate::external::BootPart;
 use crate::load::{default_sessions, occupied};
 use crate::study::MIN_BLOCKS;
 use crate::{PlanError, Role, Stopping, Study, Treatment, plan_block};
@@ -9,7 +9,7 @@ use threadwise_machine::{Draw, Placement, PlacementError, Topology};
 
 /// A study as one machine runs it in one of its arms.
 #[derive(Debug, Clone, PartialEq)]
-pub struct HereStudy {
+pub struct ArmStudy {
     /// The treatments that the machine can run, with their sessions here, up to the end of the part.
     pub study: Study,
     /// What is left out here, one line each.
@@ -20,32 +20,32 @@ pub struct HereStudy {
 ///
 /// # Errors
 /// A baseline is not possible here, or a treatment fails for another reason than a missing feature of the machine.
-pub fn on_machine(study: &Study, topology: &Topology, part: &Part) -> Result<HereStudy, PlanError> {
-    let mut here = Study { treatments: Vec::new(), ..study.clone() };
+pub fn on_machine(study: &Study, topology: &Topology, part: &BootPart) -> Result<ArmStudy, PlanError> {
+    let mut arm = Study { treatments: Vec::new(), ..study.clone() };
     let mut left_out = Vec::new();
     let draws: Vec<Draw> =
         (0..MIN_BLOCKS).map(|block| Draw::for_block(topology, study.seed, block)).collect();
     for treatment in &study.treatments {
         match placed(study, treatment, topology)? {
             Err(lacks) => left_out.push(format!("{}: {lacks}", treatment.name)),
-            Ok(found) => match twin(study, &here.treatments, &found, (topology, &draws)) {
+            Ok(found) => match twin(study, &arm.treatments, &found, (topology, &draws)) {
                 Some(other) => {
                     left_out.push(format!("{}: the same as {other} on this machine", treatment.name));
                 }
-                None => here.treatments.push(found),
+                None => arm.treatments.push(found),
             },
         }
     }
-    let names: BTreeSet<&str> = here.treatments.iter().map(|treatment| treatment.name.as_str()).collect();
-    here.comparisons.retain(|comparison| {
+    let names: BTreeSet<&str> = arm.treatments.iter().map(|treatment| treatment.name.as_str()).collect();
+    arm.comparisons.retain(|comparison| {
         names.contains(comparison.treatment.as_str())
             && comparison.baseline.iter().all(|name| names.contains(name.as_str()))
     });
     if let Some(external) = &study.external {
-        here.design.stopping = Stopping::Blocks { blocks: (part.number + 1).saturating_mul(external.blocks) };
+        arm.design.stopping = Stopping::Blocks { blocks: (part.number + 1).saturating_mul(external.blocks) };
     }
-    here.left_out.extend(left_out.iter().cloned());
-    Ok(HereStudy { study: here, left_out })
+    arm.left_out.extend(left_out.iter().cloned());
+    Ok(ArmStudy { study: arm, left_out })
 }
 
 /// A treatment with its sessions on this machine, or why the machine cannot run it.

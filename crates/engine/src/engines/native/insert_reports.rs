@@ -6,9 +6,9 @@ use super::pad::Padded;
 use super::table::Content;
 
 /// The reports, one place for each session.
-pub struct Said(Box<[Padded<Mutex<Content>>]>);
+pub struct InsertReports(Box<[Padded<Mutex<Content>>]>);
 
-impl Said {
+impl InsertReports {
     /// No reports, for this many sessions.
     pub fn new(sessions: usize) -> Self {
         Self((0..sessions).map(|_| Padded::default()).collect())
@@ -16,8 +16,8 @@ impl Said {
 
     /// Adds what a session has inserted since its last report; at the end of its slice.
     pub fn add(&self, session: usize, content: Content) {
-        let mut said = self.0[session].0.lock().unwrap_or_else(PoisonError::into_inner);
-        *said = said.plus(content);
+        let mut reported = self.0[session].0.lock().unwrap_or_else(PoisonError::into_inner);
+        *reported = reported.plus(content);
     }
 
     /// Takes what all sessions have reported since the last call.
@@ -25,7 +25,7 @@ impl Said {
         let taken = self
             .0
             .iter()
-            .map(|said| std::mem::take(&mut *said.0.lock().unwrap_or_else(PoisonError::into_inner)));
+            .map(|reported| std::mem::take(&mut *reported.0.lock().unwrap_or_else(PoisonError::into_inner)));
         taken.fold(Content::default(), Content::plus)
     }
 }
