@@ -140,7 +140,7 @@ impl Moments {
 
 /// Gives how many kills met a bound server with the watchdog alive, and with the watchdog killed too.
 fn killed(kills: u64) -> [u32; 2] {
-    let bench = Bench::new(Settings { change: Duration::from_millis(3), ..Settings::default() });
+    let bench = Bench::new(Settings { change: Duration::from_millis(40), ..Settings::default() });
     let set = load(&bench);
     let mut keep = set.clone();
     keep.engine_options.extend(options("affinity=keep"));

@@ -79,15 +79,20 @@ fn killed_once(lab: &Lab, server: &Server, kind: Killed, moments: &mut Moments) 
     let log = lab.path().join("log");
     let mut command = lab.command(&args);
     let mut child = command.stdout(Stdio::null()).stderr(File::create(&log).unwrap()).spawn().unwrap();
-    // Every other one is hit in its start, too.
-    if moments.next_ms(2) == 0 {
+    // Every other one is hit while the server is bound or is put back, the rest from their start on.
+    let is_bound = moments.next_ms(2) == 0;
+    if is_bound {
         until("a bound server", || server.astray() != []);
     }
-    std::thread::sleep(Duration::from_millis(moments.next_ms(400)));
+    std::thread::sleep(Duration::from_millis(moments.next_ms(if is_bound { 100 } else { 800 })));
     let ended = child.try_wait().unwrap();
     assert_eq!(ended, None, "{}", std::fs::read_to_string(&log).unwrap());
     stop(lab);
     let was_bound = server.astray() != [];
+    if kind != Killed::Everything {
+        // The watchdog begins while the others still end.
+        send(&all(lab), Signal::CONT);
+    }
     match kind {
         Killed::Runner => child.kill().unwrap(),
         Killed::AllButWatchdog => kill_all(|| without_watchdog(lab)),
@@ -97,7 +102,6 @@ fn killed_once(lab: &Lab, server: &Server, kind: Killed, moments: &mut Moments) 
         }
     }
     child.wait().unwrap();
-    send(&all(lab), Signal::CONT);
     match kind {
         Killed::Everything => put_back(lab),
         _ => wait_until_clean(lab),
