@@ -142,6 +142,11 @@ fn a_change_that_the_server_still_makes_for_a_killed_study_is_put_back() {
 }
 
 #[test]
+fn killed_at_a_few_moments_the_affinity_is_the_first_one() {
+    crate::lab_kills::killed(4);
+}
+
+#[test]
 fn what_a_killed_study_and_watchdog_left_is_said_and_put_back_by_the_next_study() {
     let bench = Bench::new(Settings::default());
     bench.state().affinity = Some(vec![2, 3]);

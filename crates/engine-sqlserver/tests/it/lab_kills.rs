@@ -139,7 +139,7 @@ impl Moments {
 }
 
 /// Gives how many kills met a bound server with the watchdog alive, and with the watchdog killed too.
-fn killed(kills: u64) -> [u32; 2] {
+pub fn killed(kills: u64) -> [u32; 2] {
     let bench = Bench::new(Settings { change: Duration::from_millis(40), ..Settings::default() });
     let set = load(&bench);
     let mut keep = set.clone();
@@ -160,7 +160,7 @@ fn killed(kills: u64) -> [u32; 2] {
         if let Some(watchdog) = watchdog {
             wait_until("the watchdog ends", || proc::has_ended(watchdog));
         }
-        // What the server still does for the killed ones is none of the next study's.
+        // The next study begins when the server has done what the killed ones sent.
         wait_until("the end of all sessions", || bench.responder.connections_open() == 0);
         if watchdog.is_some() && !with_watchdog {
             assert_eq!((bench.state().affinity.clone(), journals(&bench)), (first.clone(), vec![]), "{when}");
@@ -176,11 +176,6 @@ fn killed(kills: u64) -> [u32; 2] {
     );
     std::io::stderr().write_all(line.as_bytes()).unwrap();
     bound
-}
-
-#[test]
-fn killed_at_four_moments_the_affinity_is_the_first_one() {
-    killed(4);
 }
 
 #[test]

@@ -3,6 +3,7 @@
 //! restore`.
 
 use super::killed::Moments;
+use super::reload_root::number;
 use crate::harness::{Lab, living, wait_until_clean};
 use crate::left::watchdogs;
 use crate::pin_server::{Server, client, kill, kill_all, until, without_watchdog};
@@ -41,7 +42,7 @@ const STUDY: [&str; 10] = [
 #[test]
 #[ignore = "laboratory: kills"]
 fn a_bound_server_at_100_moments() {
-    let bound = killed(102);
+    let bound = killed(number("THREADWISE_TEST_KILLS", 102) as usize);
     assert!(bound.iter().all(|&met| met > 0), "{bound:?}");
 }
 
