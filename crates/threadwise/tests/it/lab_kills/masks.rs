@@ -4,13 +4,13 @@
 
 use super::killed::Moments;
 use super::reload_root::number;
-use crate::harness::{Lab, living, wait_until_clean};
+use crate::harness::{Lab, living};
 use crate::left::watchdogs;
 use crate::pin_server::{Server, client, kill, kill_all, until, without_watchdog};
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs::File;
 use std::process::Stdio;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// What is killed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -105,9 +105,22 @@ fn killed_once(lab: &Lab, server: &Server, kind: Killed, moments: &mut Moments) 
     child.wait().unwrap();
     match kind {
         Killed::Everything => put_back(lab),
-        _ => wait_until_clean(lab),
+        _ => await_watchdog(lab),
     }
     was_bound
+}
+
+/// Waits for the watchdog's work; what it cannot put back `restore` gives the reason for.
+fn await_watchdog(lab: &Lab) {
+    let end = Instant::now() + Duration::from_secs(60);
+    while !lab.leftovers().is_empty() {
+        if Instant::now() > end {
+            let (left, watchdogs, living) = (lab.leftovers(), watchdogs(lab), living(lab));
+            let said = lab.run(&["restore"]);
+            panic!("{left:?}, watchdogs {watchdogs:?}, others {living:?}: {}{}", said.stdout, said.stderr);
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
 }
 
 fn put_back(lab: &Lab) {
