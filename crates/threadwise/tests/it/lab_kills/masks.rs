@@ -83,13 +83,13 @@ fn killed_once(lab: &Lab, server: &Server, kind: Killed, moments: &mut Moments) 
     // Every other one is hit while the server is bound or is put back, the rest from their start on.
     let is_bound = moments.next_ms(2) == 0;
     if is_bound {
-        until("a bound server", || server.astray() != []);
+        until("a bound server", || !server.astray().is_empty());
     }
     std::thread::sleep(Duration::from_millis(moments.next_ms(if is_bound { 100 } else { 800 })));
     let ended = child.try_wait().unwrap();
     assert_eq!(ended, None, "{}", std::fs::read_to_string(&log).unwrap());
     stop(lab);
-    let was_bound = server.astray() != [];
+    let was_bound = !server.astray().is_empty();
     if kind != Killed::Everything {
         // The watchdog begins while the others still end.
         send(&all(lab), Signal::CONT);
