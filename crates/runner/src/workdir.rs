@@ -182,8 +182,16 @@ impl Drop for Workdir {
 }
 
 fn make_folder(path: &Path, pid: u32) -> io::Result<File> {
-    DirBuilder::new().mode(0o700).create(path)?;
-    write_marker(path, pid, proc::start_time(pid, pid).unwrap_or(0)).inspect_err(|_| {
+    let make = || {
+        DirBuilder::new().mode(0o700).create(path)?;
+        write_marker(path, pid, proc::start_time(pid, pid).unwrap_or(0))
+    };
+    let made = match make() {
+        // A start in another PID namespace, which does not see this process, took the folder for a killed one's.
+        Err(error) if error.kind() == io::ErrorKind::NotFound => make(),
+        made => made,
+    };
+    made.inspect_err(|_| {
         // Nothing but this process's marker can be inside yet.
         let _ = fs::remove_dir_all(path);
     })
@@ -204,8 +212,8 @@ fn write_marker(folder: &Path, pid: u32, start: u64) -> io::Result<File> {
 /// not exist.
 ///
 /// # Errors
-/// The path is a symbolic link or not a folder, belongs to another user, or has no marker; or
-/// something inside cannot be removed.
+/// The path is a symbolic link or not a folder, belongs to another user, or has no marker and is not a killed
+/// process's; or something inside cannot be removed.
 pub fn remove(folder: &Path, programs: &[String]) -> Result<bool, RunnerError> {
     let refuse = |why: &str| RunnerError::Workdir { path: folder.to_owned(), why: why.to_owned() };
     let entry = match fs::symlink_metadata(folder) {
@@ -220,7 +228,10 @@ pub fn remove(folder: &Path, programs: &[String]) -> Result<bool, RunnerError> {
         return Err(refuse("belongs to another user; nothing was removed"));
     }
     if read_marker(folder).is_none() {
-        return Err(refuse("does not have threadwise's marker; nothing was removed"));
+        return match is_unmarked(folder) {
+            true => remove_unmarked(folder).map(|()| true).map_err(|error| refuse(&error.to_string())),
+            false => Err(refuse("does not have threadwise's marker; nothing was removed")),
+        };
     }
     settle(folder, programs).map_err(|why| refuse(&why))?;
     // The marker goes last, so that the rest of an interrupted removal is still recognised.
@@ -316,7 +327,7 @@ fn is_stale(folder: &Path) -> bool {
     if !ours {
         return false;
     }
-    let Some((pid, start)) = read_marker(folder) else { return false };
+    let Some((pid, start)) = read_marker(folder) else { return is_unmarked(folder) };
     if proc::start_time(pid, pid) == Some(start) {
         return false;
     }
@@ -342,6 +353,22 @@ pub fn kill_workers() -> usize {
     marked::kill_children(&|mark| mark.components().any(is_folder))
 }
 
+/// Whether a process that has ended was killed before its folder's marker was complete, or after it was gone, and its
+/// watchdog with it: by the process in the folder's name, and only if nothing else is inside.
+fn is_unmarked(folder: &Path) -> bool {
+    let name = folder.file_name().and_then(|name| name.to_str()).and_then(|name| name.strip_prefix(PREFIX));
+    let Some((pid, random)) = name.and_then(|name| name.split_once('-')) else { return false };
+    let is_random = random.len() == 16 && random.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let has_ended = || pid.parse().is_ok_and(proc::has_ended);
+    is_random && has_ended() && is_empty(folder).unwrap_or(false)
+}
+
+/// Whether nothing but a marker that is not complete is in a folder.
+fn is_empty(folder: &Path) -> io::Result<bool> {
+    let names = fs::read_dir(folder)?.map(|entry| Ok(entry?.file_name())).collect::<io::Result<Vec<_>>>()?;
+    Ok(names.iter().all(|name| name == UNFINISHED))
+}
+
 /// Removes a folder whose maker was killed before its marker was complete, or after it was
 /// gone: by its name, and only if nothing else is inside.
 fn remove_unmarked(folder: &Path) -> io::Result<()> {
@@ -350,14 +377,13 @@ fn remove_unmarked(folder: &Path) -> io::Result<()> {
     if !named || !entry.is_dir() || entry.uid() != rustix::process::getuid().as_raw() {
         return Err(io::ErrorKind::PermissionDenied.into());
     }
-    let names = fs::read_dir(folder)?.map(|entry| Ok(entry?.file_name())).collect::<io::Result<Vec<_>>>()?;
-    if names.iter().any(|name| name != UNFINISHED) {
+    if !is_empty(folder)? {
         return Err(io::ErrorKind::DirectoryNotEmpty.into());
     }
-    if !names.is_empty() {
-        fs::remove_file(folder.join(UNFINISHED))?;
+    match fs::remove_file(folder.join(UNFINISHED)) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => fs::remove_dir(folder),
     }
-    fs::remove_dir(folder)
 }
 
 #[cfg(test)]
@@ -436,6 +462,24 @@ mod tests {
         assert_eq!(sweep(root.path(), &[]).0, 1);
         assert!(!elsewhere.exists());
         assert_eq!(sweep(&root.path().join("missing"), &[]).0, 0);
+    }
+
+    #[test]
+    fn what_was_killed_with_its_watchdog_before_it_was_marked_is_swept() {
+        let root = tempfile::tempdir().unwrap();
+        let folder = |pid: u32, files: &[&str]| {
+            let path = root.path().join(format!("threadwise-{pid}-00000000000000{:02x}", files.len()));
+            fs::create_dir(&path).unwrap();
+            files.iter().for_each(|file| fs::write(path.join(file), "").unwrap());
+            path
+        };
+        let killed = [folder(1 << 23, &[]), folder(1 << 23, &[UNFINISHED])];
+        let kept = [folder(std::process::id(), &[]), folder(1 << 23, &[UNFINISHED, "theirs"])];
+        assert_eq!(stale(root.path()).len(), 2);
+        let (removed, failed) = sweep(root.path(), &[]);
+        assert_eq!((removed, failed.len()), (2, 0), "{failed:?}");
+        assert!(killed.iter().all(|path| !path.exists()) && kept.iter().all(|path| path.exists()));
+        assert!(kept[1].join(UNFINISHED).exists());
     }
 
     #[test]

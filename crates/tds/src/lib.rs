@@ -45,7 +45,7 @@ mod writer;
 pub use bulk::Bulk;
 pub use login::Login;
 pub use prelogin::{Asked, Encryption};
-pub use responder::{Failure, Received, Responder};
+pub use responder::{Connected, Failure, Received, Responder};
 pub use rpc::{Parameter, Rpc};
 pub use script::{Change, Message, Reply, Request, Session};
 pub use session::Options;

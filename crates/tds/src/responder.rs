@@ -9,7 +9,7 @@ use crate::wire::Wire;
 use std::collections::BTreeMap;
 use std::io;
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread::JoinHandle;
 
 /// A request that was received.
@@ -38,6 +38,17 @@ pub struct Responder {
     address: SocketAddr,
     shared: Arc<Shared>,
     listening: Mutex<Option<JoinHandle<()>>>,
+}
+
+/// The open connections of a server.
+#[derive(Clone)]
+pub struct Connected(Weak<Shared>);
+
+impl Connected {
+    /// Whether the connection of this number is open: its client may be gone while a request of it is answered.
+    pub fn is_open(&self, connection: u64) -> bool {
+        self.0.upgrade().is_some_and(|shared| shared.state().open.contains_key(&connection))
+    }
 }
 
 /// State shared by all of its connections.
@@ -96,6 +107,11 @@ impl Responder {
     /// Number of open connections. One whose client is gone counts until that is noticed.
     pub fn connections_open(&self) -> usize {
         self.shared.state().open.len()
+    }
+
+    /// What a script can ask of its server.
+    pub fn connected(&self) -> Connected {
+        Connected(Arc::downgrade(&self.shared))
     }
 
     /// Number of all connections so far.

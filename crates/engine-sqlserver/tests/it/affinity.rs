@@ -15,13 +15,13 @@ use threadwise_machine::pin::current_affinity;
 use threadwise_process::{journal, proc};
 
 /// A load for a server that is bound.
-fn load(bench: &Bench) -> LoadRequest {
+pub fn load(bench: &Bench) -> LoadRequest {
     let mut load = bench.load("insert", "seed_rows=10 durability=full", 1);
     load.engine_options.extend(options("affinity=set"));
     load
 }
 
-fn loaded(bench: &Bench, load: &LoadRequest) -> Worker {
+pub fn loaded(bench: &Bench, load: &LoadRequest) -> Worker {
     let mut loader = worker(bench);
     let reply = loader.ask(&load_request(load));
     assert!(matches!(reply, Reply::Loaded { keep: true, .. }), "{reply:?}");
@@ -33,7 +33,7 @@ fn cpu() -> u32 {
     current_affinity().unwrap().iter().next().unwrap()
 }
 
-fn journals(bench: &Bench) -> Vec<PathBuf> {
+pub fn journals(bench: &Bench) -> Vec<PathBuf> {
     let all = fs::read_dir(bench.state_folder()).map(|all| all.flatten().map(|entry| entry.path()).collect());
     all.unwrap_or_default()
 }
@@ -49,12 +49,12 @@ fn watchdog(bench: &Bench, loader: &Worker) -> u32 {
     owners(bench).into_iter().find(|pid| *pid != loader.pid()).unwrap()
 }
 
-fn kill(pid: u32) {
+pub fn kill(pid: u32) {
     let pid = rustix::process::Pid::from_raw(pid.cast_signed()).unwrap();
     rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
 }
 
-fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
+pub fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
     let end = Instant::now() + LIMIT;
     while !is_so() {
         assert!(Instant::now() < end, "{what}");
@@ -121,6 +121,29 @@ fn a_study_that_is_killed_is_cleared_up_by_its_watchdog() {
     assert_ends_badly(late, &message);
     assert_eq!(bench.state().affinity, None);
     bench.assert_over();
+}
+
+#[test]
+fn a_change_that_the_server_still_makes_for_a_killed_study_is_put_back() {
+    let bench = Bench::new(Settings { change: Duration::from_millis(500), ..Settings::default() });
+    let load = load(&bench);
+    let loader = loaded(&bench, &load);
+    let watchdog = watchdog(&bench, &loader);
+    let mut measuring = worker(&bench);
+    measuring.send(&prepare(&load));
+    bench.model.wait_until(|state| state.changes == 1);
+    measuring.kill();
+    loader.kill();
+    wait_until("the watchdog ends", || proc::has_ended(watchdog));
+    bench.model.wait_until(|state| state.affinities.len() == state.changes);
+    assert_eq!(bench.state().affinities, [cpu().to_string().as_str(), "AUTO"]);
+    assert_eq!((bench.state().affinity.clone(), journals(&bench)), (None, Vec::new()));
+    bench.assert_over();
+}
+
+#[test]
+fn killed_at_a_few_moments_the_affinity_is_the_first_one() {
+    crate::lab_kills::killed(4);
 }
 
 #[test]

@@ -60,6 +60,7 @@ impl Bench {
             move |session: &threadwise_tds::Session, request: &Request| model.answer(session, request)
         };
         let responder = Responder::start(options, script).unwrap();
+        model.connected.get_or_init(|| responder.connected());
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("password");
         std::fs::write(&path, format!("{PASSWORD}\n")).unwrap();

@@ -11,6 +11,7 @@ mod connect;
 mod faults;
 mod insert;
 mod killed;
+mod lab_kills;
 mod logical_io;
 mod model;
 mod rights;

@@ -11,11 +11,11 @@ mod transactions;
 mod views;
 
 use std::collections::BTreeMap;
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, SystemTime};
 use table::Table;
 use template::{Places, bare, places};
-use threadwise_tds::{Column, Length, Message, Reply, Request, Session, Type, Value};
+use threadwise_tds::{Column, Connected, Length, Message, Reply, Request, Session, Type, Value};
 
 pub use loops::Procedure;
 pub use queries::{COMPILE_MS, CPU_MS};
@@ -65,6 +65,8 @@ pub struct Settings {
     pub lost: usize,
     /// The answer of a unit of `burn`.
     pub unit: i64,
+    /// How long a change of the affinity takes.
+    pub change: Duration,
 }
 
 impl Default for Settings {
@@ -89,6 +91,7 @@ impl Default for Settings {
             before_query: Vec::new(),
             lost: 0,
             unit: threadwise_engine::workloads::burn::ANSWER,
+            change: Duration::ZERO,
         }
     }
 }
@@ -141,6 +144,10 @@ pub struct State {
     pub affinities: Vec<String>,
     /// So many changes of it fail.
     pub affinity_fails: usize,
+    /// So many changes of it were begun.
+    pub changes: usize,
+    /// The connection whose turn it is to change it.
+    pub turn: Option<u64>,
     /// Sessions of others: login and program.
     pub connected: Vec<(&'static str, &'static str)>,
     /// Texts of queries that were executed, with their degree of parallelism.
@@ -153,6 +160,8 @@ pub struct State {
 /// The server.
 pub struct Model {
     pub settings: Settings,
+    /// Which sessions are open.
+    pub connected: OnceLock<Connected>,
     state: Mutex<State>,
     changed: Condvar,
 }
@@ -175,7 +184,7 @@ impl Model {
     pub fn new(settings: Settings) -> Self {
         let mut state = State { schemas: vec!["dbo".into()], ..State::default() };
         state.tables.insert("[dbo].[customers]".into(), Table::new("(id int NOT NULL)"));
-        Self { settings, state: Mutex::new(state), changed: Condvar::new() }
+        Self { settings, connected: OnceLock::new(), state: Mutex::new(state), changed: Condvar::new() }
     }
 
     /// What there is now.
@@ -245,6 +254,15 @@ impl Model {
             self.changed.notify_all();
             state = self.until_looked_at(state);
         }
+        if places(affinity::TURN, sql).is_some() {
+            state = self.until_turn(state);
+        } else if places(affinity::SET, sql).is_some() {
+            state.changes += 1;
+            drop(state);
+            self.changed.notify_all();
+            std::thread::sleep(self.settings.change);
+            state = self.state();
+        }
         let found = lists().find_map(|(template, handler)| Some((places(template, sql)?, *handler)));
         let Some((places, handler)) = found else {
             state.unknown.push(sql.to_owned());
@@ -254,6 +272,15 @@ impl Model {
         let replies =
             handler(&mut Call { settings: &self.settings, state: &mut state, connection, places, values });
         if is_timed && self.settings.times { queries::timed(sql, replies) } else { replies }
+    }
+
+    /// A session has its turn until it gives it up, or has ended: what it sent before is done first.
+    fn until_turn<'a>(&'a self, mut state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
+        let is_open = |connection| self.connected.get().is_some_and(|all| all.is_open(connection));
+        while state.turn.is_some_and(is_open) {
+            state = self.changed.wait_timeout(state, Duration::from_millis(1)).unwrap().0;
+        }
+        state
     }
 
     /// A loop lasts until one more look has begun than is wanted: those before it were taken into account.

@@ -50,9 +50,14 @@ impl Worker {
         decode(&line).unwrap()
     }
 
+    /// Asks something, whose reply comes later.
+    pub fn send(&mut self, request: &Request) {
+        self.requests.as_mut().unwrap().write_all(encode(request).unwrap().as_bytes()).unwrap();
+    }
+
     /// Asks something, and gives the reply.
     pub fn ask(&mut self, request: &Request) -> Reply {
-        self.requests.as_mut().unwrap().write_all(encode(request).unwrap().as_bytes()).unwrap();
+        self.send(request);
         self.reply()
     }
 

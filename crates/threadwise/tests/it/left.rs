@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 /// Watchdogs of a lab's studies: they have no environment, but a folder of the lab as their last word.
-fn watchdogs(lab: &Lab) -> Vec<String> {
+pub fn watchdogs(lab: &Lab) -> Vec<String> {
     let tmp = lab.tmp().display().to_string();
     let is_watchdog = |pid: &String| {
         let words = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();

@@ -154,7 +154,7 @@ fn quick(lab: &Lab, name: &str, more: &[&str]) -> Said {
     lab.run(&[&QUICK[..], &["--pin-server", name], more].concat())
 }
 
-fn client(server: &Server) -> Vec<String> {
+pub fn client(server: &Server) -> Vec<String> {
     let (port, pid) = (server.port.to_string(), server.pid().to_string());
     let metrics = ["seen", "astray"].map(|name| format!("--metric={name}=1 none regex:{name} = ([0-9]+)"));
     let words = ["--", "python3", "client.py", &port, &pid, "{cpus}"].map(str::to_owned);
@@ -234,7 +234,7 @@ fn a_server_that_another_study_binds_is_refused_before_anything_is_touched() {
 }
 
 /// All processes of the lab but the watchdog, which has no environment.
-fn without_watchdog(lab: &Lab) -> Vec<String> {
+pub fn without_watchdog(lab: &Lab) -> Vec<String> {
     let command = |pid: &String| std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
     let is_watchdog = |pid: &String| command(pid).split(|&byte| byte == 0).any(|word| word == b"watchdog");
     living(lab).into_iter().filter(|pid| !is_watchdog(pid)).collect()

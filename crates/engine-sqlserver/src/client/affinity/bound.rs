@@ -46,14 +46,18 @@ impl Bound {
     pub(crate) fn bind(&mut self) -> Result<bool, EngineError> {
         let refused = |why: String| failed(ACTION, why);
         let mut journal = journal_of_study(&self.folder, &self.server)?;
-        let (now, _) = setting::read(&mut self.connection).map_err(refused)?;
-        if now.is_like(&self.wanted) {
-            return Ok(false);
-        }
-        journal.append(&set_line(&self.wanted)).map_err(|error| refused(error.to_string()))?;
-        // The journal is locked meanwhile, so that nothing restores the affinity in between.
-        setting::put(&mut self.connection, &self.wanted).map_err(refused)?;
-        Ok(true)
+        let wanted = &self.wanted;
+        // The journal is locked meanwhile, so that nothing restores the affinity in between; where this process is
+        // killed, the server is still in its session's turn.
+        let bind = |connection: &mut Connection| {
+            let (now, _) = setting::read(connection)?;
+            if now.is_like(wanted) {
+                return Ok(false);
+            }
+            journal.append(&set_line(wanted)).map_err(|error| error.to_string())?;
+            setting::put(connection, wanted).map(|()| true)
+        };
+        setting::in_turn(&mut self.connection, bind).map_err(refused)
     }
 
     /// Checks that the server is still bound so.

@@ -133,10 +133,13 @@ pub(super) fn put_back(connection: &mut Connection, path: &Path) -> Result<(), S
     if written_name(&name) != recorded.server {
         return Err(format!("'{name}' answers where '{}' was bound", recorded.server));
     }
-    let (now, _) = setting::read(connection)?;
-    if !now.is_like(&recorded.first) && is_of_us(&now, &recorded) {
-        setting::put(connection, &recorded.first)?;
-    }
+    setting::in_turn(connection, |connection| {
+        let (now, _) = setting::read(connection)?;
+        match !now.is_like(&recorded.first) && is_of_us(&now, &recorded) {
+            true => setting::put(connection, &recorded.first),
+            false => Ok(()),
+        }
+    })?;
     journal.remove().map_err(|error| error.to_string())
 }
 

@@ -79,6 +79,26 @@ pub(super) fn read(connection: &mut Connection) -> Result<(Setting, Vec<ServerCp
     Ok((if is_auto { Setting::Auto(online) } else { Setting::Chosen(online) }, cpus))
 }
 
+/// Does something while no other session of threadwise in this database changes the affinity. The server may still be
+/// making a change that a killed process has sent, and would make it after it was put back: this waits for its end.
+///
+/// # Errors
+/// Another session has its turn for ten seconds; or that of what was to be done; in one line.
+pub(super) fn in_turn<T>(
+    connection: &mut Connection,
+    change: impl FnOnce(&mut Connection) -> Result<T, String>,
+) -> Result<T, String> {
+    let rows =
+        connection.rows(include_str!("../../sql/affinity_turn.sql")).map_err(|cause| advice(&cause))?;
+    if rows.first().and_then(|row| whole(row, 0)) != Some(1) {
+        return Err("another session of threadwise is still changing the affinity".to_owned());
+    }
+    let changed = change(connection);
+    // The end of the session ends its turn, too.
+    let _ = connection.run(include_str!("../../sql/affinity_turn_over.sql"));
+    changed
+}
+
 /// Sets the affinity and reads it back.
 ///
 /// # Errors

@@ -15,8 +15,20 @@ pub const STATEMENTS: &[(&str, Handler)] = &[
         let row = |(login, program): &(&str, &str)| [Value::text(login), Value::text(program)];
         rows([NAME; 2], call.state.connected.iter().map(row).collect())
     }),
-    (include_str!("../../../src/sql/set_affinity.sql"), alter),
+    (TURN, |call| {
+        call.state.turn = Some(call.connection);
+        rows([Type::Int], vec![[Value::Int(1)]])
+    }),
+    (include_str!("../../../src/sql/affinity_turn_over.sql"), |call| {
+        assert_eq!(call.state.turn.take(), Some(call.connection));
+        Vec::new()
+    }),
+    (SET, alter),
 ];
+
+/// What gives a session its turn, and what it does in it.
+pub const TURN: &str = include_str!("../../../src/sql/affinity_turn.sql");
+pub const SET: &str = include_str!("../../../src/sql/set_affinity.sql");
 
 fn schedulers(call: &mut Call<'_>) -> Vec<Reply> {
     if !call.settings.may_look {

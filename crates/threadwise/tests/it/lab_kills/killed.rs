@@ -8,10 +8,10 @@ use std::process::Stdio;
 use std::time::Duration;
 
 /// A small seeded generator (Knuth's MMIX constants): the moments need no quality.
-struct Moments(u64);
+pub struct Moments(pub u64);
 
 impl Moments {
-    fn next_ms(&mut self, below: u64) -> u64 {
+    pub fn next_ms(&mut self, below: u64) -> u64 {
         self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 33) % below
     }

@@ -36,7 +36,7 @@ const NAMES: [&str; 13] = [
 ];
 
 /// Another number of rounds or kills, for a longer run by hand.
-fn number(variable: &str, default: u32) -> u32 {
+pub fn number(variable: &str, default: u32) -> u32 {
     std::env::var(variable).map_or(default, |text| text.parse().unwrap())
 }
 
