@@ -2,7 +2,7 @@
 //!
 //! Source: `wait(2)`, `kill(2)`. A child's number is not reused before its parent has
 //! waited for it, so signals by number are safe here; for other processes see
-//! [`crate::living`].
+//! [`crate::folder_processes`].
 
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
