@@ -225,7 +225,11 @@ class Program(InFolder):
         self.assertIn("true --help", str(study.report["study"]))
 
     def test_an_interrupt_reaches_the_program_which_stores_what_is_finished(self) -> None:
-        script = "import support, threadwise; threadwise.run(output='stopped.threadwise', **support.ENDLESS)"
+        # A shell's background job begins with SIGINT ignored, and Python then leaves it so.
+        script = (
+            "import signal, support, threadwise; signal.signal(signal.SIGINT, signal.default_int_handler); "
+            "threadwise.run(output='stopped.threadwise', **support.ENDLESS)"
+        )
         words = [sys.executable, "-B", "-c", script]
         folder = {**os.environ, "PYTHONPATH": os.path.dirname(__file__)}
         python = subprocess.Popen(words, stderr=subprocess.PIPE, text=True, env=folder)
