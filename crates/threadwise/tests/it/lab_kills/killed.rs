@@ -17,10 +17,17 @@ impl Moments {
     }
 }
 
+/// Whether anything is in a file. Killed before that, it is removed, as the program asks for.
+fn is_begun(lab: &Lab, file: &str) -> bool {
+    // Killed inside a transaction: what is half there has to be undone before it can be read.
+    let Err(error) = threadwise_store::Store::recover(&lab.path().join(file)) else { return true };
+    assert!(error.to_string().ends_with("is empty: remove it and start again"), "{error}");
+    std::fs::remove_file(lab.path().join(file)).unwrap();
+    false
+}
+
 /// Finished runs. Those of an interrupted block are kept under the word `superseded`.
 fn finished_runs(lab: &Lab, file: &str) -> BTreeSet<String> {
-    // Killed inside a transaction: what is half there has to be undone before it can be read.
-    threadwise_store::Store::recover(&lab.path().join(file)).unwrap();
     let lines = lab.ok(&["export", file, "--format", "jsonl"]).stdout;
     let runs = lines.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
     runs.filter(|run| run["status"] == "valid" || run["status"] == "superseded")
@@ -71,14 +78,7 @@ pub fn killed(kills: u32) {
     for kill in 0..kills {
         let ended = run_and_kill(&lab, Duration::from_millis(1 + moments.next_ms(longest)));
         wait_until_clean(&lab);
-        let file = lab.path().join("s.threadwise");
-        if std::fs::metadata(&file).is_ok_and(|found| found.len() == 0) {
-            // Killed before anything was in it; the program asks for its removal.
-            let resumed = lab.run(&["run", "--resume", "s.threadwise", "--allow-busy", "--no-html"]);
-            assert!(resumed.stderr.contains("is empty: remove it and start again"), "{}", resumed.stderr);
-            std::fs::remove_file(&file).unwrap();
-        }
-        if file.exists() {
+        if lab.path().join("s.threadwise").exists() && is_begun(&lab, "s.threadwise") {
             let now = finished_runs(&lab, "s.threadwise");
             assert!(now.is_superset(&seen), "kill {kill} lost {:?}", seen.difference(&now));
             seen = now;
