@@ -46,9 +46,11 @@ fn hand_out(target: &Target, program: &str) -> Result<(), String> {
     let (built, out) = (target.built(program), target.out(program));
     let file = std::fs::read(&built).map_err(|cause| format!("cannot read {}: {cause}", built.display()))?;
     target.check(&file, MAX_BYTES).map_err(|why| format!("{}: {why}", built.display()))?;
-    // fs::copy keeps the permissions.
+    // Beside it first: one that runs cannot be written, but its name can be taken. fs::copy keeps the permissions.
+    let new = format!("{out}.new");
     std::fs::create_dir_all(DIST_DIR)
-        .and_then(|()| std::fs::copy(&built, &out))
+        .and_then(|()| std::fs::copy(&built, &new))
+        .and_then(|_| std::fs::rename(&new, &out))
         .map_err(|cause| format!("cannot write {out}: {cause}"))?;
     println!("\n{out}: static, {:.1} MB", file.len() as f64 / 1e6);
     Ok(())
