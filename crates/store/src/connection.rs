@@ -108,7 +108,11 @@ pub(crate) fn for_existing(
     let ready = allowance
         .watch(&mut connection)
         .and_then(|()| harden(&connection))
-        .and_then(|()| if writing { settle_for_writing(&connection, kind) } else { Ok(()) });
+        .and_then(|()| if writing { settle_for_writing(&connection, kind) } else { Ok(()) })
+        // Takes the lock, and undoes what a killed writer left.
+        .and_then(
+            |()| if writing { Ok(connection.execute_batch("BEGIN EXCLUSIVE; COMMIT")?) } else { Ok(()) },
+        );
     ready.map_err(|fault| fault.on(path, "read"))?;
     check_identity(&connection, path, kind)?;
     verify(&connection, kind)
@@ -158,8 +162,8 @@ fn harden(connection: &Connection) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Locks the file for this process and makes commits durable. Undoes a transaction that a
-/// killed writer left.
+/// Locks the file for this process with the first transaction, and makes commits durable. That of a new file writes all
+/// of it: an empty one would leave a file without our marks.
 ///
 /// `locking_mode=EXCLUSIVE` keeps the lock until the connection closes, even if the process is
 /// killed: two runs can never append to one study, and no reader can delay a commit
@@ -171,8 +175,7 @@ fn settle_for_writing(connection: &Connection, kind: &FileKind) -> Result<(), Fa
         false => connection.busy_timeout(READERS_AT_MOST)?,
     }
     connection.query_row("PRAGMA journal_mode=DELETE", [], |_| Ok(()))?;
-    connection.pragma_update(None, "synchronous", "FULL")?;
-    Ok(connection.execute_batch("BEGIN EXCLUSIVE; COMMIT")?)
+    Ok(connection.pragma_update(None, "synchronous", "FULL")?)
 }
 
 /// Makes SQLite delete, when the connection closes, the journal of a writer that was killed between

@@ -20,6 +20,7 @@ pub const STATEMENTS: &[(&str, Handler)] = &[
     (include_str!("../../../src/sql/announce.sql"), announce),
     ("IF OBJECT_ID(N'{object}') IS NOT NULL DROP {kind} {object}", drop_if_there),
     ("DROP {kind} {object}", drop_object),
+    (include_str!("../../../src/sql/drop_schema.sql"), drop_schema),
     ("SELECT bytes, counted, notes FROM {table} WHERE suffix = @P1", loaded),
     ("INSERT INTO {table} (suffix, bytes, counted, notes) VALUES (@P1, @P2, @P3, @P4)", finished),
     ("SELECT suffix FROM {table} WHERE suffix LIKE 'tpch %'", data_sets),
@@ -137,6 +138,23 @@ fn drop_if_there(call: &mut Call<'_>) -> Vec<Reply> {
     if is_there(call, &call.places["object"]) { drop_object(call) } else { Vec::new() }
 }
 
+/// Drops a schema with our own tables, or nothing if it has other objects.
+fn drop_schema(call: &mut Call<'_>) -> Vec<Reply> {
+    let schema = call.places["schema"].clone();
+    let ours = OURS.map(|name| format!("[{schema}].[{name}]"));
+    let state = &mut *call.state;
+    let mut all = state.tables.keys().chain(state.procedures.keys()).chain(&state.others);
+    if all.any(|object| object.starts_with(&format!("[{schema}].")) && !ours.contains(object)) {
+        return failed(3729, &format!("Cannot drop '[{schema}]' because it is being referenced."));
+    }
+    for name in ours.iter().rev().filter(|name| state.tables.remove(*name).is_some()) {
+        state.log.push(format!("DROP TABLE {name}"));
+    }
+    state.log.push(format!("DROP SCHEMA [{schema}]"));
+    state.schemas.retain(|one| *one != schema);
+    Vec::new()
+}
+
 /// Drops something, unless it is needed or not there.
 fn drop_object(call: &mut Call<'_>) -> Vec<Reply> {
     let (kind, name) = (call.places["kind"].to_uppercase(), call.places["object"].clone());
@@ -144,13 +162,6 @@ fn drop_object(call: &mut Call<'_>) -> Vec<Reply> {
     let missing = failed(3701, &format!("Cannot drop '{name}', because it does not exist."));
     let needed = failed(3729, &format!("Cannot drop '{name}' because it is being referenced."));
     match kind.as_str() {
-        "SCHEMA" => {
-            let all = state.tables.keys().chain(state.procedures.keys()).chain(&state.others);
-            if all.into_iter().any(|object| object.starts_with(&format!("{name}."))) {
-                return needed;
-            }
-            state.schemas.retain(|schema| format!("[{schema}]") != name);
-        }
         "TABLE" => {
             if state.procedures.values().any(|procedure| procedure.is_bound_to(&name)) {
                 return needed;
