@@ -17,8 +17,8 @@ pub struct Start {
     pub program: PathBuf,
     /// Its first arguments.
     pub args: Vec<OsString>,
-    /// Its environment.
-    pub environment: Vec<(OsString, OsString)>,
+    /// Names of the variables that it gets; their values, which may be passwords, are kept nowhere.
+    pub variables: Vec<OsString>,
 }
 
 impl Start {
@@ -27,7 +27,7 @@ impl Start {
         Self {
             program: program.into(),
             args: args.into_iter().map(Into::into).collect(),
-            environment: Vec::new(),
+            variables: Vec::new(),
         }
     }
 }
@@ -47,7 +47,8 @@ impl Watchdog {
     pub fn start(start: &Start, more: &[impl AsRef<OsStr>]) -> io::Result<Self> {
         let more = more.iter().map(AsRef::as_ref);
         let args: Vec<&OsStr> = start.args.iter().map(OsString::as_os_str).chain(more).collect();
-        let environment = start.environment.iter().map(|(name, value)| (name, value));
+        let variable = |name: &OsString| Some((name.clone(), std::env::var_os(name)?));
+        let environment = start.variables.iter().filter_map(variable);
         let child = spawn::detached(&start.program, &args, environment)?;
         Ok(Self { child, is_awaited: true })
     }
@@ -129,15 +130,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_sees_what_it_is_told_and_the_end() {
+    fn it_sees_what_it_is_sent_and_the_end() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("seen");
-        let start = Start::new("/bin/sh", ["-c", "cat > \"$1\"; echo end >> \"$1\"", "watchdog"]);
+        let script = "cat > \"$1\"; echo end ${HOME+HOME} $PATH >> \"$1\"";
+        let start = Start::new("/bin/sh", ["-c", script, "watchdog"]);
+        let start = Start { variables: vec!["PATH".into()], ..start };
         let mut watchdog = Watchdog::start(&start, &[&file]).unwrap();
         assert!(!watchdog.has_ended());
         watchdog.tell(b"begin\n").unwrap();
         drop(watchdog);
-        assert_eq!(std::fs::read_to_string(&file).unwrap(), "begin\nend\n");
+        let path = std::env::var("PATH").unwrap();
+        assert_eq!(std::fs::read_to_string(&file).unwrap(), format!("begin\nend {path}\n"));
         assert!(Watchdog::start(&Start::new("/nowhere", [""; 0]), &["a"]).is_err());
     }
 

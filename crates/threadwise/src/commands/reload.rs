@@ -135,7 +135,7 @@ fn start(args: &ReloadArgs) -> Result<Start, AppError> {
         words.extend(["--engine-option".into(), format!("{key}={value}").into()]);
     }
     // Its tools are found as this run's are.
-    Ok(Start { environment: std::env::vars_os().collect(), ..Start::new(program, words) })
+    Ok(Start { variables: std::env::vars_os().map(|(name, _)| name).collect(), ..Start::new(program, words) })
 }
 
 /// The exit code for the reports.

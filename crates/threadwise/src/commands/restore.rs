@@ -181,8 +181,8 @@ fn put_masks_back(places: &Places, _: bool) -> Result<Done, AppError> {
 fn servers_left(_: &Places) -> Result<Vec<Left>, AppError> {
     // Without a folder for journals nothing was ever changed.
     let Ok(folder) = state::lasting_folder() else { return Ok(Vec::new()) };
-    let said = journal::left_lasting(&folder).map_err(AppError::failed)?;
-    Ok(said.into_iter().map(|what| Left { what, by: By::OnServer }).collect())
+    let servers = journal::left_lasting(&folder).map_err(AppError::failed)?;
+    Ok(servers.into_iter().map(|what| Left { what, by: By::OnServer }).collect())
 }
 
 fn folders_left(places: &Places) -> Result<Vec<Left>, AppError> {
@@ -219,16 +219,16 @@ fn reported(change: &Change, places: &Places) -> Result<Vec<String>, AppError> {
     let left = (change.left)(places)?;
     let killed = left.iter().filter(|left| left.by == By::Killed);
     let killed = killed.map(|left| format!("{}; to restore: threadwise restore", left.line()));
-    Ok(killed.chain(said_of_servers(&left)).collect())
+    Ok(killed.chain(server_lines(&left)).collect())
 }
 
 /// What cannot be put back without a login is reported.
 fn put_back_first(change: &Change, places: &Places) -> Result<Vec<String>, AppError> {
     let done = lines((change.put_back)(places, false)?);
-    Ok([done, said_of_servers(&(change.left)(places)?)].concat())
+    Ok([done, server_lines(&(change.left)(places)?)].concat())
 }
 
-fn said_of_servers(left: &[Left]) -> Vec<String> {
+fn server_lines(left: &[Left]) -> Vec<String> {
     left.iter().filter(|left| left.by == By::OnServer).map(Left::line).collect()
 }
 
@@ -269,6 +269,9 @@ pub fn restore(args: &RestoreArgs) -> Result<(), AppError> {
         let way = reload::Way { is_status: args.status, is_json: args.json };
         return reload::recover(&args.paths, &args.databases, &way);
     }
+    if !args.databases.engine_option.is_empty() {
+        return Err(AppError::Input("--engine-option is for databases: give their paths, too".to_owned()));
+    }
     let state = state::folder().map_err(AppError::Input)?;
     if let Some(absent) = args.data_dir.iter().find(|folder| !folder.is_dir()) {
         return Err(AppError::Input(format!("--data-dir {}: no such folder", absent.display())));
@@ -284,8 +287,8 @@ pub fn restore(args: &RestoreArgs) -> Result<(), AppError> {
             );
         }
     }
+    let left = status(&places, &mut done);
     let failed: Vec<String> = done.iter().filter_map(|one| one.as_ref().err()).cloned().collect();
-    let left = status(&places)?;
     output::print(&match args.json {
         true => json_of(&done, &left),
         false => text_of(done, &left, args.status),
@@ -296,13 +299,22 @@ pub fn restore(args: &RestoreArgs) -> Result<(), AppError> {
     }
 }
 
-/// What is left, each with the name of its kind.
-fn status(places: &Places) -> Result<Vec<(&'static str, Left)>, AppError> {
+/// What is left, each with the name of its kind; why something is not known is added to what was done.
+fn status(places: &Places, done: &mut Done) -> Vec<(&'static str, Left)> {
     let mut all = Vec::new();
     for change in &CHANGES {
-        all.extend((change.left)(places)?.into_iter().map(|left| (change.name, left)));
+        match (change.left)(places) {
+            Ok(left) => all.extend(left.into_iter().map(|left| (change.name, left))),
+            Err(error) => {
+                let why = Err(error.to_string());
+                // What kept it from being put back keeps it from being seen, too.
+                if !done.contains(&why) {
+                    done.push(why);
+                }
+            }
+        }
     }
-    Ok(all)
+    all
 }
 
 fn text_of(done: Done, left: &[(&str, Left)], is_status: bool) -> String {

@@ -6,7 +6,7 @@
 use std::ffi::OsString;
 use std::io::{self, Read};
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use threadwise_engine::EngineError;
 use threadwise_engine::protocol::REPLY_FD;
 use threadwise_process::journal::Locked;
@@ -21,8 +21,9 @@ use crate::failed;
 /// The watchdog's first argument; the journal's path and the engine's options follow as `NAME=VALUE`.
 pub const WATCHDOG: &str = "affinity-watchdog";
 
-/// How often it tries a server that does not answer, which may be starting.
+/// How often it tries a server that does not answer, which may be starting, and how long at most.
 const TRIES: Tries = Tries { number: 60, pause: Duration::from_secs(1) };
+const LIMIT: Duration = Duration::from_secs(60);
 
 /// Starts the watchdog of a journal.
 pub(super) fn start(journal: &Path, engine_options: &Options) -> io::Result<Watchdog> {
@@ -31,8 +32,8 @@ pub(super) fn start(journal: &Path, engine_options: &Options) -> io::Result<Watc
     // A process with threadwise's mark would be ended with the study; the reply descriptor is the worker's.
     let is_given =
         |name: &OsString| name.to_str().is_none_or(|name| ![marked::VARIABLE, REPLY_FD].contains(&name));
-    let environment = std::env::vars_os().filter(|(name, _)| is_given(name)).collect();
-    Watchdog::start(&Start { environment, ..Start::new(std::env::current_exe()?, [WATCHDOG]) }, &more)
+    let variables = std::env::vars_os().map(|(name, _)| name).filter(is_given).collect();
+    Watchdog::start(&Start { variables, ..Start::new(std::env::current_exe()?, [WATCHDOG]) }, &more)
 }
 
 /// The watchdog's main function: waits for the end of `stdin`, then restores the affinity of the journal.
@@ -56,10 +57,14 @@ pub fn watch(args: &[String], stdin: &mut dyn Read) -> Result<(), EngineError> {
     opened.enter().map_err(|error| refused(error.to_string()))?;
     drop(opened);
     await_end(stdin, |_| ());
-    TRIES
-        .until_done(|| {
-            let mut connection = server.connect("threadwise affinity").map_err(|error| error.to_string())?;
-            put_back(&mut connection, journal)
-        })
-        .map_err(refused)
+    let until = Instant::now() + LIMIT;
+    let put_back = || {
+        let mut connection = server.connect("threadwise affinity").map_err(|error| error.to_string())?;
+        put_back(&mut connection, journal)
+    };
+    let done = TRIES.until_done(|| match put_back() {
+        Err(why) if Instant::now() >= until => Ok(Err(why)),
+        done => done.map(Ok),
+    });
+    done.and_then(|done| done).map_err(refused)
 }

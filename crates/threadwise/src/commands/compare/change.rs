@@ -102,7 +102,8 @@ fn regression(change: &Change<'_>) -> Result<(), AppError> {
 /// measured before cannot be compared.
 fn undecided(change: &Change<'_>) -> Result<(), AppError> {
     let (open, lost) = (change.undecided(), change.lost());
-    if open.is_empty() && lost.is_empty() {
+    let number = open.len() + lost.len();
+    if number == 0 {
         return Ok(());
     }
     let reach = change::reach_words(change, &open).map(|words| format!("; {words}"));
@@ -114,7 +115,7 @@ fn undecided(change: &Change<'_>) -> Result<(), AppError> {
     Err(AppError::Undecided(format!(
         "undecided: whether {} of {} got worse by {} or more is not shown: {} (--undecided pass accepts it)",
         change.quantity.name,
-        counted(change.undecided().len() + change.lost().len(), "treatment"),
+        counted(number, "treatment"),
         set_percent(change.margin),
         all.join("; ")
     )))
