@@ -298,6 +298,9 @@ impl Connection for OracleConnection {
         Ok(done.changed.filter(|_| !statement.is_block))
     }
 
+    /// Two statements, each of which is parsed again.
+    const READS_USAGE_INSIDE: bool = false;
+
     fn usage(&mut self, backend: Option<Thread>) -> Result<Usage, EngineError> {
         let action = "read what its session used";
         let statistics = match self.meter.counts() {

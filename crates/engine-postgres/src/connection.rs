@@ -161,6 +161,11 @@ fn sent<'a>(parameters: &'a [Parameter<'a>]) -> impl ExactSizeIterator<Item = Se
     parameters.iter().copied().map(Sent)
 }
 
+/// As the library takes them.
+fn references<'a>(sent: &'a [Sent<'a>]) -> Vec<&'a (dyn ToSql + Sync)> {
+    sent.iter().map(|one| one as &(dyn ToSql + Sync)).collect()
+}
+
 impl Connection for PostgresConnection {
     type Statement = Prepared;
 
@@ -208,12 +213,11 @@ impl Connection for PostgresConnection {
         parameters: &[Parameter<'_>],
         answer: &mut [Option<i64>],
     ) -> Result<bool, EngineError> {
-        let fail = |cause: postgres::Error| query(action.to_string(), &cause);
-        let mut rows = self.client.query_raw(&statement.statement, sent(parameters)).map_err(fail)?;
-        let Some(row) = rows.next().map_err(fail)? else { return Ok(false) };
+        let sent: Vec<Sent<'_>> = sent(parameters).collect();
+        // At once: the library's iterator over rows enters its event loop for each of them, 1% of a step.
+        let row = self.client.query_opt(&statement.statement, &references(&sent));
+        let Some(row) = row.map_err(|cause| query(action.to_string(), &cause))? else { return Ok(false) };
         answer.iter_mut().enumerate().for_each(|(at, number)| *number = whole(&row, at));
-        // To its end, where errors of the statement come.
-        while rows.next().map_err(fail)?.is_some() {}
         Ok(true)
     }
 
@@ -223,10 +227,9 @@ impl Connection for PostgresConnection {
         statement: &Prepared,
         parameters: &[Parameter<'_>],
     ) -> Result<Option<u64>, EngineError> {
-        let fail = |cause: postgres::Error| query(action.to_string(), &cause);
-        let mut rows = self.client.query_raw(&statement.statement, sent(parameters)).map_err(fail)?;
-        while rows.next().map_err(fail)?.is_some() {}
-        Ok(rows.rows_affected())
+        let sent: Vec<Sent<'_>> = sent(parameters).collect();
+        let changed = self.client.execute(&statement.statement, &references(&sent));
+        changed.map(Some).map_err(|cause| query(action.to_string(), &cause))
     }
 
     fn usage(&mut self, backend: Option<Thread>) -> Result<Usage, EngineError> {

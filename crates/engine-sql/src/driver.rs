@@ -108,6 +108,9 @@ pub trait Connection: Send {
         parameters: &[Parameter<'_>],
     ) -> Result<Option<u64>, EngineError>;
 
+    /// Whether [`Self::usage`] takes so little time that loops in the client read it inside of their windows.
+    const READS_USAGE_INSIDE: bool = true;
+
     /// What the server has used for this connection; by default what its thread has.
     ///
     /// # Errors

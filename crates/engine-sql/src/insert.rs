@@ -248,7 +248,7 @@ impl<D: Driver> RowsSession<D> {
         let (rows, first, table) = (spec.rows_per_tx, first_key(common.number), "insert rows");
         let mut key_sum = 0;
         let (mut drawn, mut parameters) = (Vec::new(), Vec::new());
-        let (slice, call) = common.client_loop(rows, |connection| {
+        let (slice, call) = common.client_loop(rows, |metered| {
             let mut calls = 0;
             let step = || {
                 drawn.clear();
@@ -262,7 +262,8 @@ impl<D: Driver> RowsSession<D> {
                     Slot::Owner => owner,
                     Slot::Key(row) => Parameter::Big(drawn[*row]),
                 }));
-                let inserted = connection.change(format_args!("{table}"), statement, &parameters)?;
+                let inserted =
+                    metered.connection().change(format_args!("{table}"), statement, &parameters)?;
                 if let Some(inserted) = inserted.filter(|inserted| *inserted != rows) {
                     let why = format!("an INSERT of {rows} rows inserted {inserted}");
                     return Err(EngineError::WrongAnswer(why));
@@ -272,8 +273,8 @@ impl<D: Driver> RowsSession<D> {
                 Ok(StepResult { rows, checked: u64::from(inserted.is_some()), wrong: 0, think_ns: 0 })
             };
             let slice = match spec.rows_per_session {
-                Some(wanted) => fixed_work(window, wanted, step, || Ok([]))?,
-                None => step_loop(window, step, || Ok([]))?,
+                Some(wanted) => fixed_work(window, wanted, step, || metered.read())?,
+                None => step_loop(window, step, || metered.read())?,
             };
             Ok(ClientLoop { slice, calls, round_trips: calls })
         })?;

@@ -137,23 +137,23 @@ impl<D: Driver> BlocksSession<D> {
         let (count, think_ns) = (spec.work_unit, spec.think_time_ns());
         let [before, after_update, after] = common.dialect.blocks_around;
         around(&mut common.connection, before)?;
-        let (slice, _) = common.client_loop(count, |connection| {
+        let (slice, _) = common.client_loop(count, |metered| {
             let (mut calls, mut round_trips) = (0, 0);
             let step = || {
                 calls += 1;
                 round_trips += 1;
-                let step = steps.draw();
+                let (step, mut connection) = (steps.draw(), metered.connection());
                 match update {
                     Some(update) if step.update => {
-                        change(connection, update, step, count)?;
-                        around(connection, after_update)?;
+                        change(*connection, update, step, count)?;
+                        around(*connection, after_update)?;
                         round_trips += u64::from(!after_update.is_empty());
                     }
-                    _ => visit(connection, read, step, count)?,
+                    _ => visit(*connection, read, step, count)?,
                 }
                 Ok(StepResult { rows: count, checked: 1, wrong: 0, think_ns })
             };
-            let slice = step_loop(window, step, || Ok([]))?;
+            let slice = step_loop(window, step, || metered.read())?;
             Ok(ClientLoop { slice, calls, round_trips })
         })?;
         around(&mut common.connection, after)?;

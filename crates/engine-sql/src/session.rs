@@ -1,5 +1,6 @@
 //! What sessions of all workloads share: the connection, the server's clock, and what they report besides slices.
 
+use std::cell::{RefCell, RefMut};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use threadwise_engine::at_end::AtEnd;
@@ -12,7 +13,7 @@ use threadwise_study::observation::ROUND_TRIPS;
 use crate::clock::ServerClock;
 use crate::dialect::Dialect;
 use crate::driver::{Connection, Driver, Opened, Parameter, failed};
-use crate::usage::Call;
+use crate::usage::{Call, Usage};
 
 /// What a session reports besides its slices.
 #[derive(Debug, Default)]
@@ -111,22 +112,14 @@ impl<D: Driver> Common<D> {
         }
     }
 
-    /// Runs a loop in the client.
+    /// Runs a loop in the client. What was used for it is read where the loop reads its counters, at the ends of the
+    /// window, so that the re-warm is no part of it; where that takes too long, around the whole loop.
     pub(crate) fn client_loop(
         &mut self,
         rows_per_step: u64,
-        steps: impl FnOnce(&mut D::Connection) -> Result<ClientLoop, EngineError>,
+        steps: impl FnOnce(&Metered<'_, D::Connection>) -> Result<ClientLoop, EngineError>,
     ) -> Result<(SessionSlice, Call), EngineError> {
-        let before = self.connection.usage(self.backend)?;
-        let client_ns = self.connection.client_cpu_ns();
-        let ClientLoop { mut slice, calls, round_trips } = steps(&mut self.connection)?;
-        let client_cpu_ns = self.connection.client_cpu_ns().saturating_sub(client_ns);
-        let used = [before, self.connection.usage(self.backend)?];
-        let call = Call { client_cpu_ns, ..Call::new(slice.steps, calls, rows_per_step, used) };
-        call.give_to(&mut slice);
-        if round_trips > 0 {
-            slice.counters.insert(ROUND_TRIPS.to_owned(), call.share(round_trips));
-        }
+        let (slice, call) = Metered::run(&mut self.connection, self.backend, rows_per_step, steps)?;
         self.tally.call_rows.store(call.all_rows(), Ordering::Relaxed);
         Ok((slice, call))
     }
@@ -153,6 +146,70 @@ impl<D: Driver> Common<D> {
     pub(crate) fn noted<T>(&self, done: Result<T, EngineError>) -> Result<T, EngineError> {
         self.tally.failed.fetch_or(done.is_err(), Ordering::Relaxed);
         done
+    }
+}
+
+/// A session's connection in a loop in the client, and what was used when its window began and ended.
+pub(crate) struct Metered<'c, C> {
+    connection: RefCell<&'c mut C>,
+    backend: Option<Thread>,
+    /// Readings at the ends of the window.
+    inside: RefCell<Vec<Reading>>,
+}
+
+/// What was used since the session's start.
+#[derive(Debug, Clone, Copy)]
+struct Reading {
+    /// By the server.
+    used: Usage,
+    /// By the client, nanoseconds.
+    client_cpu_ns: u64,
+}
+
+impl<'c, C: Connection> Metered<'c, C> {
+    /// Runs a loop, and gives its slice and what was used for it.
+    fn run(
+        connection: &'c mut C,
+        backend: Option<Thread>,
+        rows_per_step: u64,
+        steps: impl FnOnce(&Self) -> Result<ClientLoop, EngineError>,
+    ) -> Result<(SessionSlice, Call), EngineError> {
+        let metered = Self { connection: RefCell::new(connection), backend, inside: RefCell::default() };
+        let before = metered.reading()?;
+        let ClientLoop { mut slice, calls, round_trips } = steps(&metered)?;
+        let around = [before, metered.reading()?];
+        let (ends, measured) = match metered.inside.take().as_slice() {
+            [first, last] => ([*first, *last], slice.steps),
+            _ => (around, calls),
+        };
+        let client_cpu_ns = ends[1].client_cpu_ns.saturating_sub(ends[0].client_cpu_ns);
+        let used = Call::new(slice.steps, measured, rows_per_step, ends.map(|end| end.used));
+        Call { client_cpu_ns, ..used }.give_to(&mut slice);
+        let call = Call { calls, ..used };
+        if round_trips > 0 {
+            slice.counters.insert(ROUND_TRIPS.to_owned(), call.share(round_trips));
+        }
+        Ok((slice, call))
+    }
+
+    /// The connection, for a step.
+    pub(crate) fn connection(&self) -> RefMut<'_, &'c mut C> {
+        self.connection.borrow_mut()
+    }
+
+    /// To be called where a loop reads its counters: when the first step has ended inside the window, and when the first
+    /// one ends after it.
+    pub(crate) fn read(&self) -> Result<[(&'static str, u64); 0], EngineError> {
+        if C::READS_USAGE_INSIDE {
+            let reading = self.reading()?;
+            self.inside.borrow_mut().push(reading);
+        }
+        Ok([])
+    }
+
+    fn reading(&self) -> Result<Reading, EngineError> {
+        let mut connection = self.connection();
+        Ok(Reading { used: connection.usage(self.backend)?, client_cpu_ns: connection.client_cpu_ns() })
     }
 }
 
@@ -199,4 +256,88 @@ fn read_clock<C: Connection>(connection: &mut C, now: &C::Statement) -> Result<O
     let mut answer = [None];
     connection.first(format_args!("measure the server's clock"), now, &[], &mut answer)?;
     Ok(answer[0])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A connection whose server uses 1 ms a step, and 100 ms for the first one of a loop.
+    #[derive(Default)]
+    struct Cold<const INSIDE: bool> {
+        used_ms: u64,
+    }
+
+    impl<const INSIDE: bool> Connection for Cold<INSIDE> {
+        type Statement = ();
+        const READS_USAGE_INSIDE: bool = INSIDE;
+
+        fn run(&mut self, _: &str, _: &str) -> Result<(), EngineError> {
+            self.used_ms += 1;
+            Ok(())
+        }
+
+        fn rows(
+            &mut self,
+            _: &str,
+            _: &str,
+            _: &[Parameter<'_>],
+        ) -> Result<Vec<Vec<crate::Value>>, EngineError> {
+            Ok(Vec::new())
+        }
+
+        fn prepare(&mut self, _: &str) -> Result<(), EngineError> {
+            Ok(())
+        }
+
+        fn first(
+            &mut self,
+            _: std::fmt::Arguments<'_>,
+            (): &(),
+            _: &[Parameter<'_>],
+            _: &mut [Option<i64>],
+        ) -> Result<bool, EngineError> {
+            Ok(false)
+        }
+
+        fn change(
+            &mut self,
+            _: std::fmt::Arguments<'_>,
+            (): &(),
+            _: &[Parameter<'_>],
+        ) -> Result<Option<u64>, EngineError> {
+            Ok(None)
+        }
+
+        fn usage(&mut self, _: Option<Thread>) -> Result<Usage, EngineError> {
+            Ok(Usage { cpu_ns: self.used_ms * 1_000_000, ..Usage::default() })
+        }
+    }
+
+    /// Milliseconds of CPU time in the slice of a loop of 11 steps, of which the fifth is the first in the window and the
+    /// eleventh ends after it; steps of the slice, and all steps.
+    fn eleven_steps<const INSIDE: bool>(is_in_window: bool) -> (u64, u64, u64) {
+        let mut connection = Cold::<INSIDE>::default();
+        let (slice, call) = Metered::run(&mut connection, None, 1, |metered| {
+            metered.connection().used_ms += 100;
+            for step in 1..=11 {
+                metered.connection().run("step", "")?;
+                if is_in_window && [5, 11].contains(&step) {
+                    metered.read()?;
+                }
+            }
+            let slice = SessionSlice { steps: if is_in_window { 6 } else { 0 }, ..SessionSlice::default() };
+            Ok(ClientLoop { slice, calls: 11, round_trips: 11 })
+        })
+        .unwrap();
+        (slice.cpu_ns / 1_000_000, slice.counters[ROUND_TRIPS], call.all_rows())
+    }
+
+    #[test]
+    fn the_cold_steps_before_a_window_are_no_part_of_it() {
+        assert_eq!(eleven_steps::<true>(true), (6, 6, 11));
+        // Where readings take too long, the share of all steps.
+        assert_eq!(eleven_steps::<false>(true), (111 * 6 / 11, 6, 11));
+        assert_eq!(eleven_steps::<true>(false), (0, 0, 11));
+    }
 }

@@ -234,11 +234,11 @@ impl<D: Driver> Session for TransactionSession<D> {
     fn slice(&mut self, window: &Window) -> Result<SessionSlice, EngineError> {
         let Self { common, prepared } = self;
         let tally = ScriptTally::new(&prepared.transaction.scripts);
-        let slice = common.client_loop(1, |connection| {
+        let slice = common.client_loop(1, |metered| {
             let (mut calls, mut round_trips) = (0, 0);
             let step = || {
                 let drawn = prepared.draws.draw()?;
-                prepared.execute(connection, &drawn, &prepared.end)?;
+                prepared.execute(*metered.connection(), &drawn, &prepared.end)?;
                 calls += 1;
                 round_trips += prepared.transaction.scripts[drawn.script].round_trips();
                 tally.add(drawn.script);
@@ -247,7 +247,7 @@ impl<D: Driver> Session for TransactionSession<D> {
             };
             let counters = || {
                 tally.read();
-                Ok([])
+                metered.read()
             };
             let mut slice = step_loop(window, step, counters)?;
             tally.give_to(&mut slice);

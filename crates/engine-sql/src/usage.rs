@@ -1,7 +1,8 @@
 //! What a server used for one call or one client's loop, and the window's share of it.
 //!
-//! CPU time, switches and reads are read before and after the whole call, re-warm included, and scaled by steps in
-//! the window over steps of the call, so that they belong to equal amounts of work.
+//! Of a call, CPU time, switches and reads are read before and after all of it, re-warm included, and scaled by steps in
+//! the window over steps of the call, so that they belong to equal amounts of work. A client's loop reads them at the ends
+//! of its window ([`crate::session::Metered`]): its first steps find cold caches, and take more than their share.
 
 use threadwise_engine::servers::Thread;
 use threadwise_process::proc;

@@ -258,9 +258,10 @@ impl<D: QueryDriver> Session for ShortSession<D> {
         let Self { common, statement, streams, shared, .. } = self;
         let _resting = Resting(shared, common.number);
         let engine = common.dialect.engine;
-        let done = common.client_loop(1, |connection| {
+        let done = common.client_loop(1, |metered| {
             let is_over = || shared.rest_up_to(*streams);
-            let slice = beside(engine, window, keys, is_over, |key| look_up(connection, statement, key))?;
+            let look_up = |key| look_up(*metered.connection(), statement, key);
+            let slice = beside(engine, window, keys, is_over, look_up)?;
             let calls = slice.steps;
             Ok(ClientLoop { slice, calls, round_trips: 0 })
         });

@@ -217,6 +217,9 @@ impl sql::Connection for Connection {
         Ok(column)
     }
 
+    /// A statement, for CPU time in milliseconds.
+    const READS_USAGE_INSIDE: bool = false;
+
     /// By sys.dm_exec_sessions; a login sees its own sessions there without any right. Values are of ended requests, CPU
     /// time in whole milliseconds.
     fn usage(&mut self, _: Option<Thread>) -> Result<Usage, EngineError> {
