@@ -247,16 +247,16 @@ impl Bench<'_> {
         let script = format!(
             "SELECT clock_timestamp() < to_timestamp(:start) AS in_time \\gset\n\
              CALL {SCHEMA}.insert_rows{suffix}(100 + :client_id, (100 + :client_id) * 10000000000 + :first, 1, 1, \
-             (:start * 1000000)::bigint, (:stop * 1000000)::bigint, 0) \\gset\n\
+             :start_us, :stop_us, 0) \\gset\n\
              INSERT INTO {SCHEMA}.results VALUES (:steps, :in_time)\n"
         );
         let mut client = self.cluster.server().connect("bench")?;
         client.batch_execute(&format!("TRUNCATE {SCHEMA}.results"))?;
-        let start_s = (SystemTime::now().duration_since(UNIX_EPOCH)? + CALL_LEAD).as_secs_f64();
-        let stop_s = start_s + CALL_WINDOW.as_secs_f64();
+        let start = SystemTime::now().duration_since(UNIX_EPOCH)? + CALL_LEAD;
         let variables = [
-            ("start", format!("{start_s:.6}")),
-            ("stop", format!("{stop_s:.6}")),
+            ("start", format!("{:.6}", start.as_secs_f64())),
+            ("start_us", start.as_micros().to_string()),
+            ("stop_us", (start + CALL_WINDOW).as_micros().to_string()),
             ("first", (number * 1_000_000).to_string()),
         ];
         let client_cpu_s = self.run(&script, &variables, &["-t", "1"])?.1;
