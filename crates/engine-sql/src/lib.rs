@@ -33,6 +33,7 @@ pub use loading::{load, load_shared};
 pub use running::{Host, Sessions, Started, Threads};
 pub use samples::Sampler;
 pub use schema::{KeptSchema, announce, drop_left, drop_ours, finished, loaded, make as make_schema};
+pub use session::{ClientLoop, Metered};
 pub use template::{Names, Template, fill};
 pub use texts::{Blocks, Rows, Slot, insert_loop_sql, insert_step_sql, insert_template, logical_io_loop_sql};
 pub use treatment::Treatment;

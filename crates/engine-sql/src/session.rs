@@ -112,8 +112,7 @@ impl<D: Driver> Common<D> {
         }
     }
 
-    /// Runs a loop in the client. What was used for it is read where the loop reads its counters, at the ends of the
-    /// window, so that the re-warm is no part of it; where that takes too long, around the whole loop.
+    /// Runs a loop in the client.
     pub(crate) fn client_loop(
         &mut self,
         rows_per_step: u64,
@@ -150,7 +149,10 @@ impl<D: Driver> Common<D> {
 }
 
 /// A session's connection in a loop in the client, and what was used when its window began and ended.
-pub(crate) struct Metered<'c, C> {
+///
+/// What was used is read where the loop reads its counters, so that the re-warm is no part of it; where a reading takes too
+/// long ([`Connection::READS_USAGE_INSIDE`]), around the whole loop.
+pub struct Metered<'c, C> {
     connection: RefCell<&'c mut C>,
     backend: Option<Thread>,
     /// Readings at the ends of the window.
@@ -167,8 +169,12 @@ struct Reading {
 }
 
 impl<'c, C: Connection> Metered<'c, C> {
-    /// Runs a loop, and gives its slice and what was used for it.
-    fn run(
+    /// Runs a loop over a connection, and gives its slice and what was used for it; `backend` is the server's thread that
+    /// serves the connection.
+    ///
+    /// # Errors
+    /// Those of the loop, or of a reading.
+    pub fn run(
         connection: &'c mut C,
         backend: Option<Thread>,
         rows_per_step: u64,
@@ -193,13 +199,16 @@ impl<'c, C: Connection> Metered<'c, C> {
     }
 
     /// The connection, for a step.
-    pub(crate) fn connection(&self) -> RefMut<'_, &'c mut C> {
+    pub fn connection(&self) -> RefMut<'_, &'c mut C> {
         self.connection.borrow_mut()
     }
 
     /// To be called where a loop reads its counters: when the first step has ended inside the window, and when the first
-    /// one ends after it.
-    pub(crate) fn read(&self) -> Result<[(&'static str, u64); 0], EngineError> {
+    /// one ends after it. Gives no counters of its own.
+    ///
+    /// # Errors
+    /// An error of the server.
+    pub fn read(&self) -> Result<[(&'static str, u64); 0], EngineError> {
         if C::READS_USAGE_INSIDE {
             let reading = self.reading()?;
             self.inside.borrow_mut().push(reading);
@@ -214,7 +223,8 @@ impl<'c, C: Connection> Metered<'c, C> {
 }
 
 /// What a loop in the client did.
-pub(crate) struct ClientLoop {
+#[derive(Debug)]
+pub struct ClientLoop {
     /// Its slice.
     pub slice: SessionSlice,
     /// Number of all its steps.

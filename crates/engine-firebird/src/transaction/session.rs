@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use threadwise_engine::clock::{monotonic_ns, sleep_until_ns, thread_cpu_ns};
+use threadwise_engine::clock::{monotonic_ns, sleep_until_ns};
 use threadwise_engine::worker::{StepResult, step_loop};
 use threadwise_engine::workloads::transaction::{Drawn, Draws, ScriptTally};
 use threadwise_engine::{EngineError, Session, Window};
-use threadwise_engine_sql::Call;
+use threadwise_engine_sql::{ClientLoop, Metered};
 use threadwise_study::SessionSlice;
 
 use super::script::{TextPart, Texts};
@@ -29,50 +29,51 @@ impl TransactionSession {
         Self { isql, texts, draws, failed }
     }
 
-    /// Executes a script, and gives the pages that it accessed.
-    fn step(&mut self, drawn: &Drawn) -> Result<Pages, EngineError> {
-        let (mut pages, mut done) = (Pages::default(), 0);
-        for part in self.texts.parts(drawn)? {
-            let text = match part {
-                TextPart::Text(text) => text,
-                TextPart::Pause(length_ns) => {
-                    sleep_until_ns(monotonic_ns() + length_ns);
-                    continue;
-                }
-            };
-            let skipped = self.isql.skip("execute a transaction", &text)?;
-            if let Some(words) = skipped.error {
-                return Err(self.texts.explain(drawn.script, done + skipped.done, &words));
-            }
-            done += skipped.done;
-            pages = pages + skipped.pages;
-        }
-        Ok(pages)
-    }
-
     fn steps(&mut self, window: &Window) -> Result<SessionSlice, EngineError> {
-        let (before, client_ns) = (self.isql.used(), thread_cpu_ns());
-        let tally = ScriptTally::new(self.texts.scripts());
-        let mut calls = 0;
-        let step = || {
-            let drawn = self.draws.draw()?;
-            let pages = self.step(&drawn)?;
-            self.isql.pages = self.isql.pages + pages;
-            calls += 1;
-            tally.add(drawn.script);
-            Ok(StepResult { rows: 1, think_ns: drawn.think_ns, ..StepResult::default() })
-        };
-        let counters = || {
-            tally.read();
-            Ok([])
-        };
-        let mut slice = step_loop(window, step, counters)?;
-        tally.give_to(&mut slice);
-        let client_cpu_ns = thread_cpu_ns() - client_ns;
-        let used = [before, self.isql.used()];
-        Call { client_cpu_ns, ..Call::new(slice.steps, calls, 1, used) }.give_to(&mut slice);
+        let Self { isql, texts, draws, .. } = self;
+        let tally = ScriptTally::new(texts.scripts());
+        let (slice, _) = Metered::run(isql, None, 1, |metered| {
+            let mut calls = 0;
+            let step = || {
+                let drawn = draws.draw()?;
+                let mut isql = metered.connection();
+                let pages = execute(*isql, texts, &drawn)?;
+                isql.pages = isql.pages + pages;
+                calls += 1;
+                tally.add(drawn.script);
+                Ok(StepResult { rows: 1, think_ns: drawn.think_ns, ..StepResult::default() })
+            };
+            let counters = || {
+                tally.read();
+                metered.read()
+            };
+            let mut slice = step_loop(window, step, counters)?;
+            tally.give_to(&mut slice);
+            Ok(ClientLoop { slice, calls, round_trips: 0 })
+        })?;
         Ok(slice)
     }
+}
+
+/// Executes a script, and gives the pages that it accessed.
+fn execute(isql: &mut Isql, texts: &Texts, drawn: &Drawn) -> Result<Pages, EngineError> {
+    let (mut pages, mut done) = (Pages::default(), 0);
+    for part in texts.parts(drawn)? {
+        let text = match part {
+            TextPart::Text(text) => text,
+            TextPart::Pause(length_ns) => {
+                sleep_until_ns(monotonic_ns() + length_ns);
+                continue;
+            }
+        };
+        let skipped = isql.skip("execute a transaction", &text)?;
+        if let Some(words) = skipped.error {
+            return Err(texts.explain(drawn.script, done + skipped.done, &words));
+        }
+        done += skipped.done;
+        pages = pages + skipped.pages;
+    }
+    Ok(pages)
 }
 
 impl Session for TransactionSession {
@@ -81,7 +82,7 @@ impl Session for TransactionSession {
         let scripts = if self.texts.is_read_only() { self.texts.scripts().len() } else { 0 };
         let warm = (0..scripts).try_for_each(|script| {
             let drawn = self.draws.draw_script(script)?;
-            self.step(&drawn).map(drop)
+            execute(&mut self.isql, &self.texts, &drawn).map(drop)
         });
         self.failed.fetch_or(warm.is_err(), Ordering::Relaxed);
         warm

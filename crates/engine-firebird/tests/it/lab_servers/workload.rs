@@ -136,7 +136,7 @@ fn impossible_requests_are_refused_before_anything_is_done() {
         ("tpc-c", vec![], "has no 'tpc-c'"),
         ("insert", vec![("rows_per_tx", whole(0)), ("rows_per_session", whole(5))], "firebird"),
         ("insert", vec![("table", text("unlogged"))], "durability=relaxed"),
-        ("insert", vec![("loop", text("client"))], "leave it out"),
+        ("insert", vec![("loop", text("client"))], "leave it and --rate out"),
         ("logical-io", vec![("key", text("random"))], "key"),
         ("logical-io", vec![("think_time_us", whole(5))], "no pause"),
         (
