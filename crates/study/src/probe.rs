@@ -65,11 +65,6 @@ impl ProbeForm {
             Self::Full => "full",
         }
     }
-
-    /// Parses a word.
-    pub fn of_word(word: &str) -> Option<Self> {
-        [Self::Short, Self::Standard, Self::Full].into_iter().find(|form| form.word() == word)
-    }
 }
 
 /// What two logical CPUs share, as measured.
@@ -101,13 +96,6 @@ impl Sharing {
             Self::Moving => "moving",
             Self::Unclear => "unclear",
         }
-    }
-
-    /// Parses a word.
-    pub fn of_word(word: &str) -> Option<Self> {
-        let all =
-            [Self::SameCpu, Self::SameCore, Self::DifferentCores, Self::Masked, Self::Moving, Self::Unclear];
-        all.into_iter().find(|sharing| sharing.word() == word)
     }
 }
 
@@ -238,22 +226,6 @@ pub enum ClockSource {
     Cpufreq,
     /// Steps of the latency-limited kernel per nanosecond, one per cycle.
     Chain,
-}
-
-impl ClockSource {
-    /// Word in files and tables.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Perf => "perf",
-            Self::Cpufreq => "cpufreq",
-            Self::Chain => "chain",
-        }
-    }
-
-    /// Parses a word.
-    pub fn of_word(word: &str) -> Option<Self> {
-        [Self::Perf, Self::Cpufreq, Self::Chain].into_iter().find(|source| source.word() == word)
-    }
 }
 
 /// The clock of one logical CPU over one window. Terms as in turbostat(8).
@@ -391,16 +363,12 @@ mod tests {
     }
 
     #[test]
-    fn words_are_read_back() {
-        for sharing in [Sharing::SameCpu, Sharing::SameCore, Sharing::DifferentCores, Sharing::Moving] {
-            assert_eq!(Sharing::of_word(sharing.word()), Some(sharing));
+    fn words_are_those_of_files() {
+        for sharing in [Sharing::SameCpu, Sharing::DifferentCores, Sharing::Moving, Sharing::Unclear] {
+            assert_eq!(serde_json::to_value(sharing).unwrap(), sharing.word());
         }
-        assert_eq!(Sharing::of_word("brothers"), None);
         for form in [ProbeForm::Short, ProbeForm::Standard, ProbeForm::Full] {
-            assert_eq!(ProbeForm::of_word(form.word()), Some(form));
-        }
-        for source in [ClockSource::Perf, ClockSource::Cpufreq, ClockSource::Chain] {
-            assert_eq!(ClockSource::of_word(source.word()), Some(source));
+            assert_eq!(serde_json::to_value(form).unwrap(), form.word());
         }
     }
 }

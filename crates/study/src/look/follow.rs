@@ -325,19 +325,11 @@ impl Follower {
     /// As [`Partners::judge`].
     pub fn judge(&mut self, look: &Look) -> Vec<Share> {
         for (cpu, width) in widths(look) {
-            let widths = self.widths.entry(cpu).or_default();
-            widths.push_back(width);
-            if widths.len() > REMEMBERED {
-                widths.pop_front();
-            }
+            remember(self.widths.entry(cpu).or_default(), [width]);
         }
-        self.lines_ns.extend(look.pairs.iter().filter_map(|pair| pair.line_ns));
-        let forgotten = self.lines_ns.len().saturating_sub(REMEMBERED);
-        self.lines_ns.drain(..forgotten);
-        self.on_one_core_ns.extend(self.levels().line_on_one_core(look));
-        if self.on_one_core_ns.len() > REMEMBERED {
-            self.on_one_core_ns.pop_front();
-        }
+        remember(&mut self.lines_ns, look.pairs.iter().filter_map(|pair| pair.line_ns));
+        let on_one_core_ns = self.levels().line_on_one_core(look);
+        remember(&mut self.on_one_core_ns, on_one_core_ns);
         self.partners.judge(look, &self.levels())
     }
 
@@ -354,6 +346,12 @@ impl Follower {
         };
         levels.unless_misleading(self.on_one_core_ns.iter().copied())
     }
+}
+
+fn remember(values: &mut VecDeque<f64>, more: impl IntoIterator<Item = f64>) {
+    values.extend(more);
+    let forgotten = values.len().saturating_sub(REMEMBERED);
+    values.drain(..forgotten);
 }
 
 /// Judges looks of a whole study in their order, by levels of all of them.
