@@ -4,7 +4,7 @@
 use crate::error::{Fault, StoreError};
 use crate::json::{self, SetBudget};
 use crate::store::Store;
-use crate::studies::{self, EndState, META, SALT, STATES, damaged, meta, required};
+use crate::studies::{self, EndState, META, SALT, damaged, meta, required};
 use crate::value::{self, NAME_BYTES, ORDINAL_MAX, TEXT_BYTES, all, first};
 use rusqlite::{Connection, params};
 use sha2::{Digest, Sha256};
@@ -208,8 +208,7 @@ impl Store {
     pub fn state(&self) -> Result<EndState, StoreError> {
         self.file.reading(|connection| {
             let text = required(connection, "state")?;
-            let state = STATES.iter().find(|(word, _)| *word == text).map(|(_, state)| *state);
-            state.ok_or_else(|| damaged("state", &text))
+            text.parse().map_err(|_| damaged("state", &text))
         })
     }
 

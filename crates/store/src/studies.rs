@@ -24,7 +24,8 @@ pub struct Versions {
 }
 
 /// How a study ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, strum::EnumString, strum::IntoStaticStr)]
+#[strum(serialize_all = "kebab-case")]
 pub enum EndState {
     /// It has not: it is running, or it was killed.
     Running,
@@ -36,12 +37,6 @@ pub enum EndState {
     Failed,
 }
 
-pub(crate) const STATES: [(&str, EndState); 4] = [
-    ("running", EndState::Running),
-    ("complete", EndState::Complete),
-    ("stopped", EndState::Stopped),
-    ("failed", EndState::Failed),
-];
 /// Key of the salt in `meta`.
 pub(crate) const SALT: &str = "salt";
 /// Stores the study and its machine.
@@ -134,6 +129,5 @@ pub(crate) fn read_versions(connection: &Connection) -> Result<Versions, Fault> 
 
 /// Stores how the study ended.
 pub(crate) fn write_state(connection: &Connection, state: EndState) -> Result<(), Fault> {
-    let word = STATES.iter().find(|(_, known)| *known == state).map_or("", |(word, _)| word);
-    set_meta(connection, "state", word)
+    set_meta(connection, "state", state.into())
 }

@@ -16,7 +16,8 @@ use std::str::FromStr;
 pub const SETTLE_NS: u64 = 1_000_000_000;
 
 /// How SMT is kept from treatments that use one logical CPU of a core.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, strum::IntoStaticStr)]
+#[strum(serialize_all = "kebab-case")]
 pub enum SmtWay {
     /// By the placement alone: siblings are online and idle. It needs no privileges.
     #[default]
@@ -33,11 +34,7 @@ impl SmtWay {
 
     /// The word in study definitions and tables.
     pub fn word(self) -> &'static str {
-        match self {
-            Self::Mask => "mask",
-            Self::Offline => "offline",
-            Self::System => "system",
-        }
+        self.into()
     }
 }
 

@@ -266,7 +266,7 @@ impl CommandOptions {
 /// The word for elapsed time in the option `headline`.
 const ELAPSED: &str = "elapsed";
 
-/// The value of `each`; [`option_fault`] refuses an unknown word.
+/// The value of `each`; [`CommandOptions::read`] refuses an unknown word.
 pub fn each(options: &Options) -> Each {
     match options.get("each").map(ToString::to_string).as_deref() {
         Some("session") => Each::Session,
@@ -274,7 +274,7 @@ pub fn each(options: &Options) -> Each {
     }
 }
 
-/// The metrics of a treatment's options, by name. Invalid ones are skipped: [`option_fault`] refuses them.
+/// The metrics of a treatment's options, by name. Invalid ones are skipped: [`CommandOptions::read`] refuses them.
 pub fn metrics(options: &Options) -> Vec<MetricSpec> {
     let spec = |(key, value): (&String, &OptionValue)| {
         MetricSpec::parse(key.strip_prefix(METRIC_PREFIX)?, &value.to_string()).ok()

@@ -9,6 +9,7 @@ pub use threadwise_machine::placement::Locality;
 pub use wakeup::{WakeMethod, Wakeup};
 
 use serde::{Deserialize, Serialize};
+use strum::IntoStaticStr;
 use threadwise_machine::CpuSet;
 use threadwise_machine::cpuset::MAX_CPUS;
 
@@ -44,8 +45,9 @@ pub struct Probe {
 }
 
 /// Extent of a probe.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, IntoStaticStr)]
 #[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
 pub enum ProbeForm {
     /// The probe before `run`, under 10 s on 2 logical CPUs.
     Short,
@@ -59,17 +61,14 @@ pub enum ProbeForm {
 impl ProbeForm {
     /// Word in files and options.
     pub fn word(self) -> &'static str {
-        match self {
-            Self::Short => "short",
-            Self::Standard => "standard",
-            Self::Full => "full",
-        }
+        self.into()
     }
 }
 
 /// What two logical CPUs share, as measured.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, IntoStaticStr)]
 #[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
 pub enum Sharing {
     /// One logical CPU under two names: stacked, or time-sliced by the hypervisor.
     SameCpu,
@@ -88,14 +87,7 @@ pub enum Sharing {
 impl Sharing {
     /// Word in files and tables.
     pub fn word(self) -> &'static str {
-        match self {
-            Self::SameCpu => "same-cpu",
-            Self::SameCore => "same-core",
-            Self::DifferentCores => "different-cores",
-            Self::Masked => "masked",
-            Self::Moving => "moving",
-            Self::Unclear => "unclear",
-        }
+        self.into()
     }
 }
 

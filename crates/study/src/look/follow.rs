@@ -20,11 +20,13 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 const REMEMBERED: usize = 512;
 
 /// How a logical CPU shares its core.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, strum::IntoStaticStr)]
+#[strum(serialize_all = "kebab-case")]
 pub enum Share {
     /// Alone, as far as watched logical CPUs that ran and neighbours are concerned.
     Alone,
     /// With this watched logical CPU: their line is one of siblings, and neither has its core's whole width.
+    #[strum(serialize = "one-core")]
     With(u32),
     /// With a neighbour: it is slowed, and by no watched logical CPU.
     Neighbour,
@@ -41,15 +43,7 @@ pub enum Share {
 impl Share {
     /// The word in JSON and CSV.
     pub fn word(self) -> &'static str {
-        match self {
-            Self::Alone => "alone",
-            Self::With(_) => "one-core",
-            Self::Neighbour => "neighbour",
-            Self::Slowed => "slowed",
-            Self::Apart => "apart",
-            Self::Away => "away",
-            Self::Unknown => "unknown",
-        }
+        self.into()
     }
 
     /// Whether a neighbour is there; `None` where a look does not show it: one that shares its core with another watched
