@@ -65,9 +65,6 @@ pub enum ComparisonKind {
 }
 
 impl ComparisonKind {
-    /// Those that say what a level of locality is worth, from the closest.
-    pub const OF_LEVELS: [Self; 4] = [Self::SharedL2, Self::SharedL3, Self::Nodes, Self::Packages];
-
     /// Those that say what second threads of cores are worth.
     pub const OF_SECOND_THREADS: [Self; 5] =
         [Self::SmtYield, Self::SmtDop, Self::BothThreads, Self::SmtWhole, Self::SmtOff];
