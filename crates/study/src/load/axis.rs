@@ -87,7 +87,7 @@ impl Axis {
         others: &[Candidate],
         left_out: &mut Vec<String>,
     ) -> Result<Option<Self>, LoadError> {
-        let Some(section) = resolver.definition.sections().next() else {
+        let Some(section) = resolver.definition.section() else {
             return resolver.sweep(others, left_out);
         };
         let axis = match &resolver.definition.jobs {
@@ -413,7 +413,7 @@ impl Resolver<'_> {
     /// that other sections replace, has no limit.
     pub fn exceeded(&self) -> Option<u32> {
         let Overrides { placements, sessions, orders, .. } = self.overrides;
-        let is_replaced = self.definition.sections().next().is_some() || placements.is_some();
+        let is_replaced = self.definition.section().is_some() || placements.is_some();
         let is_limited = !is_replaced && sessions.is_none() && orders.is_none();
         let most = self.definition.sweep.as_ref().filter(|_| is_limited)?.max_logical_cpus?;
         (self.topology.allowed().len() as u32 > most).then_some(most)

@@ -325,7 +325,7 @@ impl<'a> Resolver<'a> {
     pub fn refuse_unused(&self) -> Result<(), LoadError> {
         let Definition { baseline, treatments, dop, jobs, workload, .. } = self.definition;
         let Overrides { placements, dops, jobs: asked_jobs, memory, service, .. } = self.overrides;
-        let has_section = self.definition.sections().next().is_some();
+        let has_section = self.definition.section().is_some();
         // Treatments of --placement have no key; those of a section or sweep use the baseline's.
         if placements.is_some() && !has_section {
             return Ok(());

@@ -45,8 +45,7 @@ pub(super) fn add(
     resolver: &Resolver<'_>,
     both_threads: &[String],
 ) -> Result<(), LoadError> {
-    let has_placements =
-        resolver.overrides.placements.is_some() && resolver.definition.sections().next().is_none();
+    let has_placements = resolver.overrides.placements.is_some() && resolver.definition.section().is_none();
     let mut named = Vec::new();
     for group in groups {
         if resolver.overrides.versions.is_some() {

@@ -394,10 +394,10 @@ impl Definition {
         }
     }
 
-    /// The sections that have treatments of their own.
-    pub fn sections(&self) -> impl Iterator<Item = &'static str> {
-        let sections = [("[dop]", self.dop.is_some()), ("[jobs]", self.jobs.is_some())];
-        sections.into_iter().filter(|(_, is_there)| *is_there).map(|(section, _)| section)
+    /// The section that has treatments of its own, if there is one.
+    pub fn section(&self) -> Option<&'static str> {
+        let dop = self.dop.as_ref().map(|_| "[dop]");
+        dop.or(self.jobs.as_ref().map(|_| "[jobs]"))
     }
 }
 

@@ -43,7 +43,7 @@ pub(super) fn candidates(versions: &[Options; 2], placed: Vec<Candidate>) -> Vec
 /// An invalid setting, equal versions, or a study with treatments beside its placements.
 pub(super) fn check(file: &StudyFile, versions: &[Options; 2]) -> Result<(), LoadError> {
     let definition = &file.definition;
-    let has_others = definition.sections().next().is_some() || definition.external.is_some();
+    let has_others = definition.section().is_some() || definition.external.is_some();
     let why = format!(
         "study {} has treatments beside placements: compare two levels there with --factor of threadwise run",
         file.name()
