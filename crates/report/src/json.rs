@@ -113,6 +113,7 @@ struct StudyPlan<'a> {
     #[schemars(with = "Map<String, Value>")]
     engine_options: &'a Options,
     /// The workload.
+    #[schemars(with = "String")]
     workload: &'a Workload,
     /// Rounds, slices, level, margin and when it stops.
     #[schemars(with = "Map<String, Value>")]

@@ -27,11 +27,18 @@ pub(crate) struct FileKind {
     pub version: i32,
     /// Whether its writer keeps it locked, so that no other process reads it.
     pub is_exclusive: bool,
+    /// Permissions of a new one, less the umask.
+    pub mode: u32,
 }
 
 /// The result file of a study: `thwi`.
-pub(crate) static STUDY: FileKind =
-    FileKind { schema: SCHEMA, application_id: 0x7468_7769, version: VERSION, is_exclusive: true };
+pub(crate) static STUDY: FileKind = FileKind {
+    schema: SCHEMA,
+    application_id: 0x7468_7769,
+    version: VERSION,
+    is_exclusive: true,
+    mode: 0o666,
+};
 
 /// Statements in production: `thob`. It is written for months, so that others may read it meanwhile.
 pub(crate) static OBSERVED: FileKind = FileKind {
@@ -39,6 +46,8 @@ pub(crate) static OBSERVED: FileKind = FileKind {
     application_id: 0x7468_6f62,
     version: 3,
     is_exclusive: false,
+    // Texts of statements are for its owner alone.
+    mode: 0o600,
 };
 
 /// Virtual machine steps that SQLite may still take for the present call; see [`Allowance::refill`].
@@ -105,15 +114,17 @@ pub(crate) fn for_existing(
     }
     let allowance = Allowance::default();
     allowance.refill(bytes);
-    let ready = allowance
-        .watch(&mut connection)
-        .and_then(|()| harden(&connection))
-        .and_then(|()| if writing { settle_for_writing(&connection, kind) } else { Ok(()) })
-        // Takes the lock, and undoes what a killed writer left.
-        .and_then(
-            |()| if writing { Ok(connection.execute_batch("BEGIN EXCLUSIVE; COMMIT")?) } else { Ok(()) },
-        );
-    ready.map_err(|fault| fault.on(path, "read"))?;
+    let mut ready = || -> Result<(), Fault> {
+        allowance.watch(&mut connection)?;
+        harden(&connection)?;
+        if writing {
+            settle_for_writing(&connection, kind)?;
+            // Takes the lock, and undoes what a killed writer left.
+            connection.execute_batch("BEGIN EXCLUSIVE; COMMIT")?;
+        }
+        Ok(())
+    };
+    ready().map_err(|fault| fault.on(path, "read"))?;
     check_identity(&connection, path, kind)?;
     verify(&connection, kind)
         .and_then(|()| quick_check(&connection, &allowance))
@@ -176,13 +187,6 @@ fn settle_for_writing(connection: &Connection, kind: &FileKind) -> Result<(), Fa
     }
     connection.query_row("PRAGMA journal_mode=DELETE", [], |_| Ok(()))?;
     Ok(connection.pragma_update(None, "synchronous", "FULL")?)
-}
-
-/// Makes SQLite delete, when the connection closes, the journal of a writer that was killed between
-/// two transactions. It does so only for a journal that it wrote to, so this writes the schema version
-/// again. (A changed row will not do: SQLite leaves out equal ones.)
-pub(crate) fn sweep(connection: &Connection) -> Result<(), Fault> {
-    Ok(connection.pragma_update(None, "user_version", VERSION)?)
 }
 
 /// Checks the header's marks again, through SQLite: an undone journal may have changed them.

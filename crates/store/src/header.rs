@@ -8,7 +8,7 @@
 use crate::connection::{self, FileKind};
 use crate::error::{Problem, StoreError, from_io};
 use std::collections::BTreeSet;
-use std::fs::OpenOptions;
+use std::fs::{File, OpenOptions};
 use std::io::{Read, Seek, SeekFrom};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
@@ -26,29 +26,35 @@ static WRITERS: Mutex<BTreeSet<(u64, u64)>> = Mutex::new(BTreeSet::new());
 /// but POSIX drops a process's locks on a file as soon as it closes *any* descriptor of that file
 /// (fcntl(2)), so that merely reading the header here would unlock the writer.
 #[derive(Debug)]
-pub(crate) struct Writer((u64, u64));
+pub(crate) struct Writer {
+    id: (u64, u64),
+    /// The lock of the whole file (flock(2)) of a kind that others may read meanwhile: SQLite, which does not use it,
+    /// locks that for each transaction only.
+    lock: Option<File>,
+}
 
 impl Writer {
-    /// Enters the file; an error if this process is writing it already.
-    pub fn enter(path: &Path) -> Result<Self, StoreError> {
-        let id = identity(path)?;
-        let mut writers = WRITERS.lock().unwrap_or_else(PoisonError::into_inner);
-        if !writers.insert(id) {
+    /// Enters the file; an error if this process, or another one, is writing it already.
+    pub fn enter(path: &Path, kind: &FileKind) -> Result<Self, StoreError> {
+        let metadata = path.metadata().map_err(|error| from_io(&error, path, "read"))?;
+        let id = (metadata.dev(), metadata.ino());
+        if !WRITERS.lock().unwrap_or_else(PoisonError::into_inner).insert(id) {
             return Err(Problem::InUse.of(path));
         }
-        Ok(Self(id))
+        // From here on an error drops this value, and so leaves the file.
+        let mut writer = Self { id, lock: None };
+        if !kind.is_exclusive {
+            let file = File::open(path).map_err(|error| from_io(&error, path, "read"))?;
+            writer.lock.insert(file).try_lock().map_err(|_| Problem::Observing.of(path))?;
+        }
+        Ok(writer)
     }
 }
 
 impl Drop for Writer {
     fn drop(&mut self) {
-        WRITERS.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.0);
+        WRITERS.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.id);
     }
-}
-
-fn identity(path: &Path) -> Result<(u64, u64), StoreError> {
-    let metadata = path.metadata().map_err(|error| from_io(&error, path, "read"))?;
-    Ok((metadata.dev(), metadata.ino()))
 }
 
 /// The name of SQLite's side file: the file's own name with a suffix.

@@ -28,7 +28,9 @@ pub(crate) trait Kept {
     const BYTES: usize = VALUE_BYTES;
 
     /// What others could not compute with.
-    fn fault(&self) -> Option<String>;
+    fn fault(&self) -> Option<String> {
+        None
+    }
 }
 
 /// Text of a value to store.
@@ -203,13 +205,9 @@ impl Kept for Look {
     }
 }
 
+/// It is only written: readers take the study's text.
 impl Kept for Treatment {
     const NAME: &'static str = "a treatment";
-
-    /// It is only written: readers take the study's text.
-    fn fault(&self) -> Option<String> {
-        None
-    }
 }
 
 impl Kept for Asked {

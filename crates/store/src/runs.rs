@@ -7,18 +7,85 @@
 //! for any contents.
 
 use crate::blocks;
-use crate::error::{Fault, one_line};
+use crate::error::{Fault, StoreError, one_line};
 use crate::json;
 use crate::queries::{self, PlanIds};
+use crate::store::Store;
 use crate::value::{self, BLOB_BYTES, COUNT_MAX, Fields, MOMENT_MAX, NAME_BYTES, TEXT_BYTES, all};
 use rusqlite::{Connection, params};
 use std::collections::BTreeMap;
+use threadwise_study::plan::long::is_long;
 use threadwise_study::{Moment, Reading, Run, RunStatus, SessionSlice, Slice, SliceLook, Study};
 
 const MOMENTS: [Moment; 3] = [Moment::Before, Moment::During, Moment::After];
 
+impl Store {
+    /// All runs of slices in the order in which they were stored, including superseded ones. Those of long windows are
+    /// [`Store::long_runs`].
+    ///
+    /// # Errors
+    /// A file that cannot be read, or impossible values in it.
+    pub fn runs(&self) -> Result<Vec<Run>, StoreError> {
+        self.runs_of(|block| !is_long(block))
+    }
+
+    /// The same for long windows: one slice each, in blocks from [`threadwise_study::plan::long::FIRST_BLOCK`] on.
+    ///
+    /// # Errors
+    /// As [`Store::runs`].
+    pub fn long_runs(&self) -> Result<Vec<Run>, StoreError> {
+        // Nothing is read twice if there are none.
+        match self.study.design.long_windows.is_some() {
+            true => self.runs_of(is_long),
+            false => Ok(Vec::new()),
+        }
+    }
+
+    fn runs_of(&self, which: fn(u32) -> bool) -> Result<Vec<Run>, StoreError> {
+        let mut runs = self.file.reading(|connection| read(connection, &self.study))?;
+        runs.retain(|run| which(run.block));
+        Ok(runs)
+    }
+
+    /// Stores one run, completely and durably when this returns. `run.id` is ignored.
+    ///
+    /// A reading that is not a finite number is stored as a gap, a message is cut at 64 KiB, and answers
+    /// of queries are left out.
+    ///
+    /// # Errors
+    /// No space, a block that was not started or is over, a treatment that is not in the study,
+    /// or a value that the file cannot hold ([`crate::Problem::Unstorable`]; the limits are in
+    /// docs/STORE.md). Then nothing of the run is stored, and everything before it stays.
+    pub fn append_run(&mut self, run: &Run) -> Result<u64, StoreError> {
+        self.file.writing(|connection| {
+            let id = add(connection, &self.study, run)?;
+            queries::check_plans(connection)?;
+            Ok(id)
+        })
+    }
+
+    /// Stores the runs of an attempt at a block and its completion, `complete_s` seconds after the study's start,
+    /// durably in one transaction, since each takes tens of milliseconds on common disks.
+    ///
+    /// # Errors
+    /// As [`Store::append_run`] and [`Store::block_complete`]; then nothing of the block is stored.
+    pub fn append_block(
+        &mut self,
+        runs: &[Run],
+        block: u32,
+        attempt: u32,
+        complete_s: f64,
+    ) -> Result<(), StoreError> {
+        self.file.writing(|connection| {
+            runs.iter().try_for_each(|run| add(connection, &self.study, run).map(drop))?;
+            queries::check_plans(connection)?;
+            blocks::complete(connection, block, attempt, complete_s)
+        })
+    }
+}
+
 /// Stores a run and returns its number.
-pub(crate) fn add(connection: &Connection, study: &Study, run: &Run) -> Result<u64, Fault> {
+fn add(connection: &Connection, study: &Study, run: &Run) -> Result<u64, Fault> {
     blocks::check_live(connection, run.block, run.attempt)?;
     let id = insert_run(connection, study, run)?;
     let plans = queries::plan_ids(connection, run)?;
@@ -142,7 +209,7 @@ fn insert_reading(connection: &Connection, run: i64, reading: &Reading) -> Resul
 }
 
 /// All runs with everything that belongs to them, in the order of storing.
-pub(crate) fn read(connection: &Connection, study: &Study) -> Result<Vec<Run>, Fault> {
+fn read(connection: &Connection, study: &Study) -> Result<Vec<Run>, Fault> {
     let mut runs = read_runs(connection, study)?;
     add_readings(connection, &mut runs)?;
     add_slices(connection, &mut runs)?;

@@ -1,18 +1,14 @@
-//! What is stored once or now and then: the study, its machine and treatments, the program's own marks, notes, probes,
-//! and boots with the salt of their machines' hash.
+//! What is stored once: the study, its machine and treatments, and the program's own marks, among them the salt of the
+//! hash of machines.
 //!
 //! The study is its resolved TOML text, which is authoritative; its treatments are copied for those who query the file.
 
 use crate::error::{Fault, one_line};
 use crate::json::{self, DOCUMENT_BYTES, SetBudget};
-use crate::value::{self, NAME_BYTES, ORDINAL_MAX, TEXT_BYTES, all, first};
+use crate::value::{self, NAME_BYTES, TEXT_BYTES, all, first};
 use rusqlite::{Connection, params};
-use sha2::{Digest, Sha256};
-use std::fmt::Write as _;
 use threadwise_machine::Topology;
-use threadwise_study::asked::Asked;
-use threadwise_study::probe::Probe;
-use threadwise_study::{Boot, Note, NoteCode, Study, load};
+use threadwise_study::{Study, load};
 
 /// The programs that measured, and when they began.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,7 +24,8 @@ pub struct Versions {
 }
 
 /// How a study ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, strum::EnumString, strum::IntoStaticStr)]
+#[strum(serialize_all = "kebab-case")]
 pub enum EndState {
     /// It has not: it is running, or it was killed.
     Running,
@@ -40,28 +37,8 @@ pub enum EndState {
     Failed,
 }
 
-/// A probe of the hardware and when it was made.
-#[derive(Debug, Clone, PartialEq)]
-pub struct StoredProbe {
-    /// Seconds since the study's start at which it began.
-    pub started_s: f64,
-    /// The results.
-    pub probe: Probe,
-}
-
-const STATES: [(&str, EndState); 4] = [
-    ("running", EndState::Running),
-    ("complete", EndState::Complete),
-    ("stopped", EndState::Stopped),
-    ("failed", EndState::Failed),
-];
 /// Key of the salt in `meta`.
-const SALT: &str = "salt";
-/// Key of the requests in `meta`.
-const ASKED: &str = "asked";
-/// Most boots that a file may have.
-const MOST_BOOTS: u64 = 1000;
-
+pub(crate) const SALT: &str = "salt";
 /// Stores the study and its machine.
 pub(crate) fn write(connection: &Connection, study: &Study, topology: &Topology) -> Result<(), Fault> {
     let toml = load::to_toml(study);
@@ -115,18 +92,18 @@ pub(crate) fn set_meta(connection: &Connection, key: &str, value: &str) -> Resul
     Ok(())
 }
 
-const META: &str = "SELECT value FROM meta WHERE key = ?";
+pub(crate) const META: &str = "SELECT value FROM meta WHERE key = ?";
 
 /// One of the marks; `None` if it is not set.
-fn meta(connection: &Connection, key: &str) -> Result<Option<String>, Fault> {
+pub(crate) fn meta(connection: &Connection, key: &str) -> Result<Option<String>, Fault> {
     first(connection, "meta", META, [key], |row| Ok(row.text(0, TEXT_BYTES)?.to_owned()))
 }
 
-fn required(connection: &Connection, key: &str) -> Result<String, Fault> {
+pub(crate) fn required(connection: &Connection, key: &str) -> Result<String, Fault> {
     meta(connection, key)?.ok_or_else(|| Fault::Damaged(format!("meta lacks '{key}'")))
 }
 
-fn damaged(key: &str, text: &str) -> Fault {
+pub(crate) fn damaged(key: &str, text: &str) -> Fault {
     Fault::Damaged(format!("meta.{key} is '{}'", one_line(text)))
 }
 
@@ -152,99 +129,5 @@ pub(crate) fn read_versions(connection: &Connection) -> Result<Versions, Fault> 
 
 /// Stores how the study ended.
 pub(crate) fn write_state(connection: &Connection, state: EndState) -> Result<(), Fault> {
-    let word = STATES.iter().find(|(_, known)| *known == state).map_or("", |(word, _)| word);
-    set_meta(connection, "state", word)
-}
-
-/// Reads how the study ended.
-pub(crate) fn read_state(connection: &Connection) -> Result<EndState, Fault> {
-    let text = required(connection, "state")?;
-    let state = STATES.iter().find(|(word, _)| *word == text).map(|(_, state)| *state);
-    state.ok_or_else(|| damaged("state", &text))
-}
-
-/// Reads the planned number of blocks, once it is decided.
-pub(crate) fn read_planned_blocks(connection: &Connection) -> Result<Option<u32>, Fault> {
-    let Some(text) = meta(connection, "planned_blocks")? else { return Ok(None) };
-    let blocks = text.parse::<u32>().ok().filter(|blocks| u64::from(*blocks) <= ORDINAL_MAX);
-    blocks.map(Some).ok_or_else(|| damaged("planned_blocks", &text))
-}
-
-/// Stores what the user requested of the report; what is not requested stays as it is.
-pub(crate) fn write_asked(connection: &Connection, asked: Asked) -> Result<(), Fault> {
-    set_meta(connection, ASKED, &json::text(&asked.over(read_asked(connection)?))?)
-}
-
-/// Reads what the user requested of the report.
-pub(crate) fn read_asked(connection: &Connection) -> Result<Asked, Fault> {
-    Ok(first(connection, "meta", META, [ASKED], |row| json::value(row, 0))?.unwrap_or_default())
-}
-
-/// Adds a note.
-pub(crate) fn add_note(connection: &Connection, note: &Note) -> Result<(), Fault> {
-    let code = note.code.to_string();
-    connection
-        .prepare_cached("INSERT INTO notes (code, text) VALUES (?, ?)")?
-        .execute([value::name(&code, "a note's code")?, value::message(&note.text)])?;
-    Ok(())
-}
-
-/// Notes in order.
-pub(crate) fn notes(connection: &Connection) -> Result<Vec<Note>, Fault> {
-    all(connection, "notes", "SELECT id, code, text FROM notes ORDER BY id", |row, at| {
-        row.next_id(0, at + 1)?;
-        Ok(Note::new(NoteCode::of(row.text(1, NAME_BYTES)?), row.text(2, TEXT_BYTES)?))
-    })
-}
-
-/// Stores a probe.
-pub(crate) fn add_probe(connection: &Connection, started_s: f64, probe: &Probe) -> Result<(), Fault> {
-    connection.execute(
-        "INSERT INTO probes (started_s, json) VALUES (?, ?)",
-        params![value::seconds(started_s, "start of the probe")?, json::text(probe)?],
-    )?;
-    Ok(())
-}
-
-/// All probes in the order of storing.
-pub(crate) fn probes(connection: &Connection) -> Result<Vec<StoredProbe>, Fault> {
-    let budget = &mut SetBudget::new();
-    all(connection, "probes", "SELECT id, started_s, json FROM probes ORDER BY id", |row, at| {
-        row.next_id(0, at + 1)?;
-        Ok(StoredProbe { started_s: row.real(1)?, probe: json::value_with_sets(row, 2, budget)? })
-    })
-}
-
-/// The hash of a machine's id in this file.
-///
-/// Source: FIPS 180-4. An id has 122 random bits, so it cannot be found from its hash; the salt prevents
-/// comparing the hashes of two files.
-pub(crate) fn machine_hash(connection: &Connection, id: &str) -> Result<String, Fault> {
-    let salt = required(connection, SALT)?;
-    let digest = Sha256::new().chain_update(salt.as_bytes()).chain_update(b"\n").chain_update(id).finalize();
-    Ok(digest.iter().fold(String::new(), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    }))
-}
-
-/// Stores a boot.
-pub(crate) fn add_boot(connection: &Connection, boot: &Boot) -> Result<(), Fault> {
-    let sql = "INSERT INTO boots (id, json) VALUES (?, ?)";
-    connection.execute(sql, params![boot.number, json::text(boot)?])?;
-    Ok(())
-}
-
-/// All boots in order.
-pub(crate) fn boots(connection: &Connection) -> Result<Vec<Boot>, Fault> {
-    all(connection, "boots", "SELECT id, json FROM boots ORDER BY id", |row, at| {
-        row.next_id(0, at + 1)?;
-        let boot: Boot = json::value(row, 1)?;
-        match at < MOST_BOOTS && u64::from(boot.number) == at + 1 {
-            true => Ok(boot),
-            false => {
-                Err(row.damaged(1, &format!("has number {}, or there are over {MOST_BOOTS}", boot.number)))
-            }
-        }
-    })
+    set_meta(connection, "state", state.into())
 }

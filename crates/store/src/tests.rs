@@ -13,8 +13,12 @@ fn a_full_disk_keeps_what_was_stored() {
     store.block_started(0, 0, 0.0).unwrap();
     store.append_run(&made::run(0, 0, 0, 20, 2, 2)).unwrap();
     let before = store.runs().unwrap();
-    let pages: i64 = store.connection.pragma_query_value(None, "page_count", |row| row.get(0)).unwrap();
-    store.connection.query_row(&format!("PRAGMA max_page_count = {}", pages + 3), [], |_| Ok(())).unwrap();
+    let pages: i64 = store.file.connection.pragma_query_value(None, "page_count", |row| row.get(0)).unwrap();
+    store
+        .file
+        .connection
+        .query_row(&format!("PRAGMA max_page_count = {}", pages + 3), [], |_| Ok(()))
+        .unwrap();
     let error = store.append_run(&made::run(1, 0, 0, 20, 2, 2)).unwrap_err();
     let expected = format!(
         "no space left for {}: free 16 MiB or more, or use --output on another disk; what was stored is kept",
@@ -22,7 +26,7 @@ fn a_full_disk_keeps_what_was_stored() {
     );
     assert_eq!(error.to_string(), expected);
     assert_eq!(store.runs().unwrap(), before);
-    store.connection.query_row("PRAGMA max_page_count = 1000000", [], |_| Ok(())).unwrap();
+    store.file.connection.query_row("PRAGMA max_page_count = 1000000", [], |_| Ok(())).unwrap();
     assert_eq!(store.append_run(&made::run(1, 0, 0, 20, 2, 2)).unwrap(), 2, "it goes on when there is space");
     drop(store);
     assert_eq!(Store::open(&path).unwrap().runs().unwrap().len(), 2);
@@ -37,7 +41,7 @@ fn work_is_bounded() {
     let store = Store::open(&path).unwrap();
     let endless = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT max(i) FROM n";
     let result =
-        store.reading(|connection| Ok(connection.query_row(endless, [], |row| row.get::<_, i64>(0))?));
+        store.file.reading(|connection| Ok(connection.query_row(endless, [], |row| row.get::<_, i64>(0))?));
     let error = result.unwrap_err();
     assert!(matches!(error.problem, Problem::Damaged(_)), "{error}");
     assert!(error.to_string().contains("longer than its size"), "{error}");

@@ -8,7 +8,7 @@
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
-use std::str::FromStr;
+use strum::{EnumString, IntoStaticStr};
 
 /// How long the treatments of an arm run unmeasured after a switch, in turns, nanoseconds: clocks and caches settle in
 /// that time. The package power limit PL1 settles over tens of seconds (Intel SDM vol. 3B, "RAPL") and is not waited
@@ -16,7 +16,8 @@ use std::str::FromStr;
 pub const SETTLE_NS: u64 = 1_000_000_000;
 
 /// How SMT is kept from treatments that use one logical CPU of a core.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, EnumString, IntoStaticStr)]
+#[strum(serialize_all = "kebab-case", parse_err_fn = no_smt_way, parse_err_ty = String)]
 pub enum SmtWay {
     /// By the placement alone: siblings are online and idle. It needs no privileges.
     #[default]
@@ -28,26 +29,14 @@ pub enum SmtWay {
 }
 
 impl SmtWay {
-    /// All, in the order in which messages list them.
-    pub const ALL: [Self; 3] = [Self::Mask, Self::Offline, Self::System];
-
     /// The word in study definitions and tables.
     pub fn word(self) -> &'static str {
-        match self {
-            Self::Mask => "mask",
-            Self::Offline => "offline",
-            Self::System => "system",
-        }
+        self.into()
     }
 }
 
-impl FromStr for SmtWay {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let known = Self::ALL.into_iter().find(|way| way.word() == text);
-        known.ok_or_else(|| format!("smt is '{text}'; mask, offline and system are allowed"))
-    }
+fn no_smt_way(text: &str) -> String {
+    format!("smt is '{text}'; mask, offline and system are allowed")
 }
 
 /// The machine state that a treatment needs. What it does not name is left as found.

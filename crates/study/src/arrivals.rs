@@ -5,7 +5,7 @@
 //! the waits that its users would have (coordinated omission: G. Tene, "How NOT to Measure Latency", 2013; an open
 //! system model: B. Schroeder, A. Wierman, M. Harchol-Balter, NSDI 2006). Latency here begins when a request is due.
 
-use crate::{OptionValue, Options, Study, Treatment};
+use crate::{Options, Study, Treatment};
 
 /// Option of a workload: requests that arrive a second, for all sessions of a treatment together.
 pub const RATE: &str = "rate_per_s";
@@ -41,11 +41,7 @@ pub const OF_ARRIVALS: [&str; 5] = [DUE, UNSERVED, BEGUN_LATE, QUEUED_NS, WOKEN_
 
 /// The rate among a treatment's options; `None` for a closed loop.
 pub fn rate_per_s(options: &Options) -> Option<f64> {
-    match options.get(RATE)? {
-        OptionValue::Integer(rate) => Some(*rate as f64),
-        OptionValue::Number(rate) => Some(*rate),
-        OptionValue::Text(_) | OptionValue::Flag(_) => None,
-    }
+    options.get(RATE)?.number()
 }
 
 impl Treatment {

@@ -33,10 +33,6 @@ pub enum LicencePer {
 }
 
 impl LicencePer {
-    /// All, with their words in a result file and on the command line.
-    pub const WORDS: [(&'static str, Self); 3] =
-        [("vcpu", Self::Vcpu), ("core", Self::Core), ("machine", Self::Machine)];
-
     /// Number of licences for this many cores, each with this many busy threads.
     pub fn count(self, cores: u32, threads: u32) -> f64 {
         match self {

@@ -81,6 +81,12 @@ pub struct Fault {
     pub why: String,
 }
 
+impl Fault {
+    pub(crate) fn of(option: &str, why: impl Into<String>) -> Self {
+        Self { option: option.to_owned(), why: why.into() }
+    }
+}
+
 /// What one process runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Each {
@@ -93,22 +99,12 @@ pub enum Each {
 /// The options of a treatment, checked.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CommandOptions {
-    /// The measured command, as words with placeholders.
-    pub command: Vec<String>,
+    /// The commands of [`COMMANDS`] that are set, as words with placeholders. `setup` runs once, before the first run;
+    /// `warmup` once, after `setup`; `before` and `after` around every run, not timed; `check` after every run, before
+    /// `after`: an exit code other than 0 is a wrong answer; `teardown` at the end, even after failures.
+    pub commands: BTreeMap<&'static str, Vec<String>>,
     /// What one process runs.
     pub each: Each,
-    /// Runs once, before the first run.
-    pub setup: Option<Vec<String>>,
-    /// Runs once, after `setup`.
-    pub warmup: Option<Vec<String>>,
-    /// Runs before every run, not timed.
-    pub before: Option<Vec<String>>,
-    /// Runs after every run, not timed.
-    pub after: Option<Vec<String>>,
-    /// Runs after every run, before `after`: an exit code other than 0 is a wrong answer.
-    pub check: Option<Vec<String>>,
-    /// Runs at the end, even after failures.
-    pub teardown: Option<Vec<String>>,
     /// Time limit of a run, and of each of the other commands, seconds.
     pub timeout_s: u64,
     /// Output limit of one process, bytes.
@@ -129,123 +125,161 @@ pub struct CommandOptions {
     pub pin_server: Option<ServerName>,
 }
 
+impl Default for CommandOptions {
+    /// Those of a treatment that sets none, without a command.
+    fn default() -> Self {
+        Self {
+            commands: BTreeMap::new(),
+            each: Each::Treatment,
+            timeout_s: MAX_TIMEOUT_S,
+            output_limit_bytes: OUTPUT_MIB << 20,
+            success: vec![0],
+            metrics: Vec::new(),
+            fails: Vec::new(),
+            caps: BTreeMap::new(),
+            headline: None,
+            folder: None,
+            pin_server: None,
+        }
+    }
+}
+
 impl CommandOptions {
     /// Reads the options of one treatment.
     ///
     /// # Errors
     /// The first unknown or invalid option.
     pub fn read(options: &Options) -> Result<Self, Fault> {
-        for (key, value) in options {
-            if let Some(why) = option_fault(key, value).filter(|_| key != BLOCK) {
-                return Err(Fault { option: key.clone(), why });
-            }
+        let mut read = Self::default();
+        for (key, value) in options.iter().filter(|(key, _)| *key != BLOCK) {
+            read.set(key, value).map_err(|why| Fault::of(key, why))?;
         }
-        let hook = |key: &str| {
-            let words = text(options, key).map(|text| split(&text)).transpose();
-            words.map_err(|why| Fault { option: key.to_owned(), why })
-        };
-        let command = hook("command")?.ok_or_else(|| Fault {
-            option: "command".to_owned(),
-            why: "it is missing: which command is to be measured? On the command line, give it after --"
-                .to_owned(),
-        })?;
-        let read = Self {
-            command,
-            each: each(options),
-            setup: hook("setup")?,
-            warmup: hook("warmup")?,
-            before: hook("before")?,
-            after: hook("after")?,
-            check: hook("check")?,
-            teardown: hook("teardown")?,
-            timeout_s: number(options, "timeout_s").unwrap_or(MAX_TIMEOUT_S),
-            output_limit_bytes: number(options, "output_limit_mib").unwrap_or(OUTPUT_MIB) << 20,
-            success: text(options, "success").and_then(|list| codes(&list)).unwrap_or_else(|| vec![0]),
-            metrics: metrics(options),
-            fails: named(options, FAILS_PREFIX)
-                .map(|(name, value)| (name.to_owned(), value.to_string()))
-                .collect(),
-            caps: named(options, CAP_PREFIX)
-                .filter_map(|(name, value)| Some((name.to_owned(), value.to_string().parse().ok()?)))
-                .collect(),
-            headline: text(options, HEADLINE).filter(|name| name != ELAPSED),
-            folder: text(options, "folder").map(PathBuf::from),
-            pin_server: text(options, PIN_SERVER).and_then(|text| ServerName::parse(&text).ok()),
-        };
+        if !read.commands.contains_key(COMMAND) {
+            let why = "it is missing: which command is to be measured? On the command line, give it after --";
+            return Err(Fault::of(COMMAND, why));
+        }
         read.agree().map(|()| read)
     }
 
-    /// The commands that are set, by option name, in the order in which they run.
-    pub fn commands(&self) -> Vec<(&'static str, &[String])> {
-        let all = [
-            self.setup.as_deref(),
-            self.warmup.as_deref(),
-            self.before.as_deref(),
-            Some(self.command.as_slice()),
-            self.check.as_deref(),
-            self.after.as_deref(),
-            self.teardown.as_deref(),
-        ];
-        COMMANDS.into_iter().zip(all).filter_map(|(name, words)| Some((name, words?))).collect()
+    /// Sets one option.
+    ///
+    /// # Errors
+    /// It is unknown or invalid: what is allowed.
+    pub(crate) fn set(&mut self, key: &str, value: &OptionValue) -> Result<(), String> {
+        let text = value.to_string();
+        if let Some(name) = key.strip_prefix(METRIC_PREFIX) {
+            self.metrics.push(MetricSpec::parse(name, &text)?);
+        } else if let Some(name) = key.strip_prefix(FAILS_PREFIX) {
+            self.fails.push((name.to_owned(), not_empty(text, "the regular expression is empty")?));
+        } else if let Some(name) = key.strip_prefix(CAP_PREFIX) {
+            let cap = text.parse().ok().filter(|cap: &f64| cap.is_finite());
+            let why = || format!("'{text}' is not a number from which on the metric is a bound");
+            self.caps.insert(name.to_owned(), cap.ok_or_else(why)?);
+        } else if let Some(name) = COMMANDS.into_iter().find(|name| *name == key) {
+            let words = Some(split(&text)?).filter(|words| !words.is_empty());
+            self.commands.insert(name, words.ok_or("it is empty; leave it out, or give a command")?);
+        } else {
+            self.set_other(key, value, text)?;
+        }
+        Ok(())
     }
 
-    /// Checks that involve several options.
-    fn agree(&self) -> Result<(), Fault> {
-        let fault = |option: &str, why: String| Err(Fault { option: option.to_owned(), why });
-        if self.metrics.len() > MAX_METRICS {
-            let option = format!("{METRIC_PREFIX}{}", self.metrics[MAX_METRICS].name);
-            return fault(&option, format!("more than {MAX_METRICS} metrics; take some out"));
-        }
-        if let Some(name) =
-            self.caps.keys().find(|name| !self.metrics.iter().any(|metric| metric.name == **name))
-        {
-            return fault(&format!("{CAP_PREFIX}{name}"), format!("there is no metric '{name}'"));
-        }
-        if let Some(name) = &self.headline
-            && !self.metrics.iter().any(|metric| metric.name == *name)
-        {
-            let known: Vec<&str> = self.metrics.iter().map(|metric| metric.name.as_str()).collect();
-            let why = format!(
-                "there is no metric '{name}'; there are: {}",
-                [&[ELAPSED], &known[..]].concat().join(", ")
-            );
-            return fault(HEADLINE, why);
-        }
-        for (name, words) in self.commands() {
-            let values = Values { session: self.has_session(name).then_some(0), ..Values::default() };
-            if let Some(why) = words.iter().find_map(|word| fill(word, &values).err()) {
-                return fault(name, why);
+    fn set_other(&mut self, key: &str, value: &OptionValue, text: String) -> Result<(), String> {
+        match key {
+            "each" if text == "treatment" => self.each = Each::Treatment,
+            "each" if text == "session" => self.each = Each::Session,
+            "each" => {
+                return Err(format!(
+                    "'{text}' is neither treatment (one process) nor session (one for each)"
+                ));
+            }
+            "timeout_s" => self.timeout_s = range(value, 1, MAX_TIMEOUT_S, "seconds")?,
+            "output_limit_mib" => self.output_limit_bytes = range(value, 1, MAX_OUTPUT_MIB, "MiB")? << 20,
+            "success" => {
+                let why = || {
+                    format!("'{text}' is not a list of exit codes; 0 to 255 are allowed, such as 0 or 0,3")
+                };
+                self.success = codes(&text).ok_or_else(why)?;
+            }
+            HEADLINE => {
+                let name = not_empty(text, "it is empty; give a metric's name")?;
+                self.headline = Some(name).filter(|name| name != ELAPSED);
+            }
+            PIN_SERVER => self.pin_server = Some(ServerName::parse(&text)?),
+            "folder" => self.folder = Some(absolute(text)?),
+            _ => {
+                let known: Vec<&str> = COMMANDS.into_iter().chain(OTHERS).collect();
+                return Err(format!(
+                    "unknown to command; allowed: {}, metric.NAME, fails.NAME, cap.METRIC",
+                    known.join(", ")
+                ));
             }
         }
         Ok(())
     }
 
-    /// Whether a command uses `{session}`.
-    pub fn has_session(&self, name: &str) -> bool {
-        self.each == Each::Session && name == COMMAND
+    /// The words of a command, if it is set.
+    pub fn words(&self, name: &str) -> Option<&[String]> {
+        self.commands.get(name).map(Vec::as_slice)
+    }
+
+    /// The commands that are set, by option name, in the order in which they run.
+    pub fn commands(&self) -> impl Iterator<Item = (&'static str, &[String])> {
+        COMMANDS.into_iter().filter_map(|name| Some((name, self.words(name)?)))
+    }
+
+    /// Checks that involve several options.
+    fn agree(&self) -> Result<(), Fault> {
+        if let Some(metric) = self.metrics.get(MAX_METRICS) {
+            let why = format!("more than {MAX_METRICS} metrics; take some out");
+            return Err(Fault::of(&format!("{METRIC_PREFIX}{}", metric.name), why));
+        }
+        if let Some(name) = self.caps.keys().find(|name| !self.has_metric(name)) {
+            let why = format!("there is no metric '{name}'");
+            return Err(Fault::of(&format!("{CAP_PREFIX}{name}"), why));
+        }
+        self.check_headline()?;
+        for (name, words) in self.commands() {
+            let is_of_session = self.each == Each::Session && name == COMMAND;
+            let values = Values { session: is_of_session.then_some(0), ..Values::default() };
+            if let Some(why) = words.iter().find_map(|word| fill(word, &values).err()) {
+                return Err(Fault::of(name, why));
+            }
+        }
+        Ok(())
+    }
+
+    fn has_metric(&self, name: &str) -> bool {
+        self.metrics.iter().any(|metric| metric.name == name)
+    }
+
+    /// Refuses a headline that is not a metric.
+    pub(crate) fn check_headline(&self) -> Result<(), Fault> {
+        let Some(name) = self.headline.as_ref().filter(|name| !self.has_metric(name)) else { return Ok(()) };
+        let metrics = self.metrics.iter().map(|metric| metric.name.as_str());
+        let known: Vec<&str> = std::iter::once(ELAPSED).chain(metrics).collect();
+        let why = format!("there is no metric '{name}'; there are: {}", known.join(", "));
+        Err(Fault::of(HEADLINE, why))
     }
 }
 
 /// The word for elapsed time in the option `headline`.
-pub(crate) const ELAPSED: &str = "elapsed";
+const ELAPSED: &str = "elapsed";
 
-/// The value of `each`; [`option_fault`] refuses an unknown word.
+/// The value of `each`; [`CommandOptions::read`] refuses an unknown word.
 pub fn each(options: &Options) -> Each {
-    match text(options, "each").as_deref() {
+    match options.get("each").map(ToString::to_string).as_deref() {
         Some("session") => Each::Session,
         _ => Each::Treatment,
     }
 }
 
-/// The metrics of a treatment's options, by name. Invalid ones are skipped: [`option_fault`] refuses them.
+/// The metrics of a treatment's options, by name. Invalid ones are skipped: [`CommandOptions::read`] refuses them.
 pub fn metrics(options: &Options) -> Vec<MetricSpec> {
-    let metrics = named(options, METRIC_PREFIX);
-    metrics.filter_map(|(name, value)| MetricSpec::parse(name, &value.to_string()).ok()).collect()
-}
-
-/// Options with this prefix, without the prefix.
-fn named<'o>(options: &'o Options, prefix: &'o str) -> impl Iterator<Item = (&'o str, &'o OptionValue)> {
-    options.iter().filter_map(move |(key, value)| Some((key.strip_prefix(prefix)?, value)))
+    let spec = |(key, value): (&String, &OptionValue)| {
+        MetricSpec::parse(key.strip_prefix(METRIC_PREFIX)?, &value.to_string()).ok()
+    };
+    options.iter().filter_map(spec).collect()
 }
 
 /// The metrics of a treatment's run, by name: its sessions' values, combined as each metric specifies. A metric that
@@ -264,45 +298,13 @@ pub fn combined(specs: &[MetricSpec], sessions: &[SessionSlice]) -> Vec<(String,
 }
 
 /// The error of one option, if any.
-pub fn option_fault(key: &str, value: &OptionValue) -> Option<String> {
-    let text = value.to_string();
-    if let Some(name) = key.strip_prefix(METRIC_PREFIX) {
-        return MetricSpec::parse(name, &text).err();
-    }
-    if key.starts_with(FAILS_PREFIX) {
-        return text.is_empty().then(|| "the regular expression is empty".to_owned());
-    }
-    if key.starts_with(CAP_PREFIX) {
-        let is_number = text.parse().is_ok_and(f64::is_finite);
-        return (!is_number).then(|| format!("'{text}' is not a number from which on the metric is a bound"));
-    }
-    match key {
-        _ if COMMANDS.contains(&key) => split(&text).map_or_else(Some, |words| {
-            words.is_empty().then(|| "it is empty; leave it out, or give a command".to_owned())
-        }),
-        "each" => (!["treatment", "session"].contains(&text.as_str()))
-            .then(|| format!("'{text}' is neither treatment (one process) nor session (one for each)")),
-        "timeout_s" => range(value, 1, MAX_TIMEOUT_S, "seconds"),
-        "output_limit_mib" => range(value, 1, MAX_OUTPUT_MIB, "MiB"),
-        "success" => codes(&text)
-            .is_none()
-            .then(|| format!("'{text}' is not a list of exit codes; 0 to 255 are allowed, such as 0 or 0,3")),
-        HEADLINE => text.is_empty().then(|| "it is empty; give a metric's name".to_owned()),
-        PIN_SERVER => ServerName::parse(&text).err(),
-        "folder" => (!text.starts_with('/')).then(|| format!("'{text}' is not an absolute path")),
-        _ => {
-            let known: Vec<&str> = COMMANDS.into_iter().chain(OTHERS).collect();
-            Some(format!(
-                "unknown to command; allowed: {}, metric.NAME, fails.NAME, cap.METRIC",
-                known.join(", ")
-            ))
-        }
-    }
+pub(crate) fn option_fault(key: &str, value: &OptionValue) -> Option<String> {
+    CommandOptions::default().set(key, value).err()
 }
 
 /// Options of a treatment that are commands, by name, in the order in which they run.
 pub fn command_texts(options: &Options) -> Vec<(&'static str, String)> {
-    COMMANDS.into_iter().filter_map(|name| Some((name, text(options, name)?))).collect()
+    COMMANDS.into_iter().filter_map(|name| Some((name, options.get(name)?.to_string()))).collect()
 }
 
 /// The name of a word that seems to hold a password, such as `--password` of `--password=x`; never the password.
@@ -334,29 +336,19 @@ fn has_password(word: &str) -> bool {
     user.and_then(|user| user.split_once(':')).is_some_and(|(_, password)| !password.is_empty())
 }
 
-/// Any option as text: `--set success=0` is a number with the same meaning.
-fn text(options: &Options, key: &str) -> Option<String> {
-    options.get(key).map(ToString::to_string)
+/// A whole number between two bounds, or what is wrong.
+pub(crate) fn range(value: &OptionValue, least: u64, most: u64, unit: &str) -> Result<u64, String> {
+    let number = value.rounded().filter(|number| (least..=most).contains(number));
+    number.ok_or_else(|| format!("'{value}' is not a whole number of {unit} from {least} to {most}"))
 }
 
-fn number(options: &Options, key: &str) -> Option<u64> {
-    whole(options.get(key)?)
+fn not_empty(text: String, why: &str) -> Result<String, String> {
+    if text.is_empty() { Err(why.to_owned()) } else { Ok(text) }
 }
 
-/// An option as a non-negative whole number.
-pub(crate) fn whole(value: &OptionValue) -> Option<u64> {
-    match value {
-        OptionValue::Integer(whole) => u64::try_from(*whole).ok(),
-        // JSON of some languages has floats alone.
-        OptionValue::Number(number) if number.fract() == 0.0 && *number >= 0.0 => Some(*number as u64),
-        _ => None,
-    }
-}
-
-/// The error if an option is not a whole number between two bounds.
-pub(crate) fn range(value: &OptionValue, least: u64, most: u64, unit: &str) -> Option<String> {
-    let fits = whole(value).is_some_and(|number| (least..=most).contains(&number));
-    (!fits).then(|| format!("'{value}' is not a whole number of {unit} from {least} to {most}"))
+/// An absolute path, or what is wrong.
+pub(crate) fn absolute(text: String) -> Result<PathBuf, String> {
+    if text.starts_with('/') { Ok(text.into()) } else { Err(format!("'{text}' is not an absolute path")) }
 }
 
 fn codes(list: &str) -> Option<Vec<i32>> {
@@ -380,7 +372,7 @@ mod tests {
     #[test]
     fn defaults_are_those_of_the_documentation() {
         let read = CommandOptions::read(&options(&[("command", "sleep 1")])).unwrap();
-        assert_eq!(read.command, ["sleep", "1"]);
+        assert_eq!(read.commands[COMMAND], ["sleep", "1"]);
         assert_eq!((read.each, read.timeout_s, read.output_limit_bytes), (Each::Treatment, 3600, 16 << 20));
         assert_eq!((read.success, read.headline, read.folder), (vec![0], None, None));
         assert_eq!(read.metrics, []);
@@ -403,7 +395,7 @@ mod tests {
             ("block".to_owned(), OptionValue::Integer(3)),
         ]))
         .unwrap();
-        let commands = read.commands();
+        let commands: Vec<_> = read.commands().collect();
         assert_eq!(commands[0], ("setup", &["true".to_owned()][..]));
         assert_eq!(commands[1].0, "command");
         assert_eq!(commands[2].1, ["rm", "-rf", "{out}/a b"]);

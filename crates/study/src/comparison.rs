@@ -2,10 +2,12 @@
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
+use strum::{EnumString, IntoStaticStr};
 
 /// Kind of a comparison. Its word is in definitions, result files and reports.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, EnumString, IntoStaticStr)]
 #[serde(from = "String", into = "String")]
+#[strum(serialize_all = "kebab-case")]
 pub enum ComparisonKind {
     /// A treatment with the baseline of its group.
     Baseline,
@@ -58,42 +60,11 @@ pub enum ComparisonKind {
     /// The second version of a program over the first.
     Version,
     /// A comparison of the user's, by their word; and figures of other questions, by the question's name.
+    #[strum(default)]
     Named(String),
 }
 
-/// The word of each kind.
-const WORDS: [(ComparisonKind, &str); 25] = [
-    (ComparisonKind::Baseline, "baseline"),
-    (ComparisonKind::SmtYield, "smt-yield"),
-    (ComparisonKind::Cores, "cores"),
-    (ComparisonKind::SharedL2, "shared-l2"),
-    (ComparisonKind::SharedL3, "shared-l3"),
-    (ComparisonKind::Nodes, "nodes"),
-    (ComparisonKind::Packages, "packages"),
-    (ComparisonKind::Memory, "memory"),
-    (ComparisonKind::Orders, "orders"),
-    (ComparisonKind::SweepStep, "sweep-step"),
-    (ComparisonKind::BeyondCores, "beyond-cores"),
-    (ComparisonKind::DopStep, "dop-step"),
-    (ComparisonKind::JobsStep, "jobs-step"),
-    (ComparisonKind::SmtDop, "smt-dop"),
-    (ComparisonKind::BothThreads, "both-threads"),
-    (ComparisonKind::SmtWhole, "smt-whole"),
-    (ComparisonKind::SmtDoubled, "smt-doubled"),
-    (ComparisonKind::CoresDoubled, "cores-doubled"),
-    (ComparisonKind::SmtOff, "smt-off"),
-    (ComparisonKind::SmtWay, "smt-way"),
-    (ComparisonKind::Turbo, "turbo"),
-    (ComparisonKind::Governor, "governor"),
-    (ComparisonKind::Instance, "instance"),
-    (ComparisonKind::Quota, "quota"),
-    (ComparisonKind::Version, "version"),
-];
-
 impl ComparisonKind {
-    /// Those that say what a level of locality is worth, from the closest.
-    pub const OF_LEVELS: [Self; 4] = [Self::SharedL2, Self::SharedL3, Self::Nodes, Self::Packages];
-
     /// Those that say what second threads of cores are worth.
     pub const OF_SECOND_THREADS: [Self; 5] =
         [Self::SmtYield, Self::SmtDop, Self::BothThreads, Self::SmtWhole, Self::SmtOff];
@@ -102,7 +73,7 @@ impl ComparisonKind {
     pub fn word(&self) -> &str {
         match self {
             Self::Named(word) => word,
-            known => WORDS.iter().find(|(kind, _)| kind == known).map_or("", |(_, word)| word),
+            known => known.into(),
         }
     }
 }
@@ -111,13 +82,6 @@ impl Default for ComparisonKind {
     /// None, for a figure that compares nothing.
     fn default() -> Self {
         Self::Named(String::new())
-    }
-}
-
-impl From<&str> for ComparisonKind {
-    fn from(word: &str) -> Self {
-        let known = WORDS.iter().find(|(_, known)| *known == word);
-        known.map_or_else(|| Self::Named(word.to_owned()), |(kind, _)| kind.clone())
     }
 }
 
@@ -145,8 +109,13 @@ mod tests {
 
     #[test]
     fn every_kind_has_a_word_of_its_own_and_comes_back_from_it() {
-        for (kind, word) in &WORDS {
-            assert_eq!((kind.word(), &ComparisonKind::from(*word)), (*word, kind));
+        // As files have them.
+        let words = "baseline smt-yield cores shared-l2 shared-l3 nodes packages memory orders sweep-step beyond-cores \
+                     dop-step jobs-step smt-dop both-threads smt-whole smt-doubled cores-doubled smt-off smt-way turbo \
+                     governor instance quota version";
+        for word in words.split(' ') {
+            let kind = ComparisonKind::from(word);
+            assert!(kind.word() == word && !matches!(kind, ComparisonKind::Named(_)), "{kind:?}");
         }
         let named = ComparisonKind::from("mine");
         assert_eq!((named.word(), &named), ("mine", &ComparisonKind::Named("mine".to_owned())));

@@ -26,7 +26,7 @@ pub const AFFINITY_SET: &str = "set";
 
 /// Whether these options bind the whole server.
 pub fn binds_server(options: &Options) -> bool {
-    matches!(options.get(AFFINITY), Some(OptionValue::Text(word)) if word == AFFINITY_SET)
+    options.get(AFFINITY).and_then(OptionValue::text) == Some(AFFINITY_SET)
 }
 
 /// The server is not bound.
@@ -79,7 +79,13 @@ impl Default for Properties {
 impl Properties {
     /// The error in properties that a worker program reports, if any.
     pub fn fault(&self) -> Option<String> {
-        let within = |name: &str, bytes: u64, least: u64, most: u64| {
+        let sizes = [
+            ("block_bytes", self.block_bytes, 1, MAX_BLOCK_BYTES),
+            ("row_bytes", self.row_bytes, 0, MAX_ESTIMATE_BYTES),
+            ("row_memory_bytes", self.row_memory_bytes, 0, MAX_ESTIMATE_BYTES),
+            ("tpch_bytes", self.tpch_bytes, 0, MAX_ESTIMATE_BYTES),
+        ];
+        let within = |(name, bytes, least, most): (&str, u64, u64, u64)| {
             (!(least..=most).contains(&bytes))
                 .then(|| format!("{name} is {bytes}, and {least} to {most} is allowed"))
         };
@@ -87,18 +93,10 @@ impl Properties {
             name.chars().count() <= MAX_DIALECT_CHARS
                 && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_')
         };
-        within("block_bytes", self.block_bytes, 1, MAX_BLOCK_BYTES)
-            .or_else(|| within("row_bytes", self.row_bytes, 0, MAX_ESTIMATE_BYTES))
-            .or_else(|| within("row_memory_bytes", self.row_memory_bytes, 0, MAX_ESTIMATE_BYTES))
-            .or_else(|| within("tpch_bytes", self.tpch_bytes, 0, MAX_ESTIMATE_BYTES))
-            .or_else(|| {
-                let strange = self.dialect.as_ref().is_some_and(|name| !is_word(name));
-                strange.then(|| {
-                    format!(
-                        "dialect is not a word of at most {MAX_DIALECT_CHARS} letters, digits, '-' and '_'"
-                    )
-                })
-            })
+        let form = format!("a word of at most {MAX_DIALECT_CHARS} letters, digits, '-' and '_'");
+        let is_strange = self.dialect.as_ref().is_some_and(|name| !is_word(name));
+        let dialect = || is_strange.then(|| format!("dialect is not {form}"));
+        sizes.into_iter().find_map(within).or_else(dialect)
     }
 }
 

@@ -22,5 +22,5 @@ pub const MOST_ROW_BYTES: u64 = 240;
 
 /// Whether sessions insert.
 pub fn inserts(options: &Options) -> bool {
-    matches!(options.get(OPERATION), Some(OptionValue::Text(word)) if word == INSERT)
+    options.get(OPERATION).and_then(OptionValue::text) == Some(INSERT)
 }

@@ -15,10 +15,7 @@ const LEAST_WINDOW_NS: u64 = 50_000_000;
 
 /// Initial rows of a treatment's table.
 pub fn seed_rows(treatment: &Treatment) -> u64 {
-    match treatment.options.get(SEED_ROWS) {
-        Some(OptionValue::Integer(rows)) => u64::try_from(*rows).unwrap_or(0),
-        _ => USUAL_SEED_ROWS,
-    }
+    treatment.options.get(SEED_ROWS).and_then(OptionValue::whole).unwrap_or(USUAL_SEED_ROWS)
 }
 
 /// Bytes of memory of the rows that a treatment's sessions add in the longest timed window; they keep it for the next

@@ -70,7 +70,8 @@ pub struct PairLook {
 }
 
 /// When a look was taken, relative to its slice.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, strum::IntoStaticStr)]
+#[strum(serialize_all = "kebab-case")]
 pub enum Moment {
     /// Right before it.
     Before,
@@ -83,11 +84,7 @@ pub enum Moment {
 impl Moment {
     /// The word in the result file, JSON and CSV.
     pub fn word(self) -> &'static str {
-        match self {
-            Self::Before => "before",
-            Self::During => "during",
-            Self::After => "after",
-        }
+        self.into()
     }
 }
 

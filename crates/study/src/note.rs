@@ -12,7 +12,8 @@ pub struct Note {
 }
 
 /// What a note means to a report, which goes by it and never by the text.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, strum::Display, strum::EnumString)]
+#[strum(serialize_all = "kebab-case")]
 pub enum NoteCode {
     /// The server is not on the placement.
     NotPlaced,
@@ -21,6 +22,7 @@ pub enum NoteCode {
     /// There are no looks at where slices ran.
     NoLooks,
     /// The sampler of this name reads nothing.
+    #[strum(to_string = "no-readings/{0}")]
     NoReadings(String),
     /// The user wanted no probe.
     NotProbed,
@@ -71,25 +73,9 @@ impl Note {
 impl NoteCode {
     /// The code of this name; [`NoteCode::Other`] if this version knows none.
     pub fn of(name: &str) -> Self {
-        match name {
-            "not-placed" => Self::NotPlaced,
-            "memory-placed-earlier" => Self::MemoryPlacedEarlier,
-            "no-looks" => Self::NoLooks,
-            "not-probed" => Self::NotProbed,
-            _ => name.strip_prefix(NO_READINGS).map_or(Self::Other, |name| Self::NoReadings(name.to_owned())),
-        }
-    }
-}
-
-impl fmt::Display for NoteCode {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NotPlaced => formatter.write_str("not-placed"),
-            Self::MemoryPlacedEarlier => formatter.write_str("memory-placed-earlier"),
-            Self::NoLooks => formatter.write_str("no-looks"),
-            Self::NotProbed => formatter.write_str("not-probed"),
-            Self::NoReadings(sampler) => write!(formatter, "{NO_READINGS}{sampler}"),
-            Self::Other => formatter.write_str("other"),
+        match name.strip_prefix(NO_READINGS) {
+            Some(sampler) => Self::NoReadings(sampler.to_owned()),
+            None => name.parse().unwrap_or_default(),
         }
     }
 }

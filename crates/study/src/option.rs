@@ -22,6 +22,35 @@ pub enum OptionValue {
     Flag(bool),
 }
 
+impl OptionValue {
+    /// A whole number of at least 0; `None` for anything else.
+    pub fn whole(&self) -> Option<u64> {
+        if let Self::Integer(value) = self { u64::try_from(*value).ok() } else { None }
+    }
+
+    /// The same of a number without a fraction too: JSON of some languages has floats alone.
+    pub fn rounded(&self) -> Option<u64> {
+        match self {
+            Self::Number(number) if number.fract() == 0.0 && *number >= 0.0 => Some(*number as u64),
+            other => other.whole(),
+        }
+    }
+
+    /// Its number; `None` for text and flags.
+    pub fn number(&self) -> Option<f64> {
+        match self {
+            Self::Integer(value) => Some(*value as f64),
+            Self::Number(value) => Some(*value),
+            Self::Text(_) | Self::Flag(_) => None,
+        }
+    }
+
+    /// Its text; `None` for numbers and flags.
+    pub fn text(&self) -> Option<&str> {
+        if let Self::Text(text) = self { Some(text) } else { None }
+    }
+}
+
 impl fmt::Display for OptionValue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -119,10 +119,7 @@ impl Parts {
 
 /// Rows of the table by options; the engine refuses an invalid number.
 pub fn rows(options: &Options) -> u64 {
-    match options.get("rows") {
-        Some(OptionValue::Integer(rows)) => u64::try_from(*rows).unwrap_or(0),
-        _ => USUAL_ROWS,
-    }
+    options.get("rows").and_then(OptionValue::whole).unwrap_or(USUAL_ROWS)
 }
 
 #[cfg(test)]

@@ -154,23 +154,18 @@ fn placed(
         services.push(service);
         placements.push(resolved);
     }
-    let seed = random(study.seed, Purpose::Worker, block).next_u64();
-    let window_ns = study.design.slice_ns;
-    let queries = Vec::new();
-    let piece_ns = None;
-    let phases = phases::phases(study, &rounds, block);
     Ok(BlockPlan {
         block,
         draw,
         placements,
         memories,
         services,
-        seed,
+        seed: random(study.seed, Purpose::Worker, block).next_u64(),
+        phases: phases::phases(study, &rounds, block),
         rounds,
-        phases,
-        queries,
-        window_ns,
-        piece_ns,
+        queries: Vec::new(),
+        window_ns: study.design.slice_ns,
+        piece_ns: None,
     })
 }
 

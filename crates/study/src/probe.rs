@@ -9,6 +9,7 @@ pub use threadwise_machine::placement::Locality;
 pub use wakeup::{WakeMethod, Wakeup};
 
 use serde::{Deserialize, Serialize};
+use strum::IntoStaticStr;
 use threadwise_machine::CpuSet;
 use threadwise_machine::cpuset::MAX_CPUS;
 
@@ -44,8 +45,9 @@ pub struct Probe {
 }
 
 /// Extent of a probe.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, IntoStaticStr)]
 #[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
 pub enum ProbeForm {
     /// The probe before `run`, under 10 s on 2 logical CPUs.
     Short,
@@ -59,22 +61,14 @@ pub enum ProbeForm {
 impl ProbeForm {
     /// Word in files and options.
     pub fn word(self) -> &'static str {
-        match self {
-            Self::Short => "short",
-            Self::Standard => "standard",
-            Self::Full => "full",
-        }
-    }
-
-    /// Parses a word.
-    pub fn of_word(word: &str) -> Option<Self> {
-        [Self::Short, Self::Standard, Self::Full].into_iter().find(|form| form.word() == word)
+        self.into()
     }
 }
 
 /// What two logical CPUs share, as measured.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, IntoStaticStr)]
 #[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
 pub enum Sharing {
     /// One logical CPU under two names: stacked, or time-sliced by the hypervisor.
     SameCpu,
@@ -93,21 +87,7 @@ pub enum Sharing {
 impl Sharing {
     /// Word in files and tables.
     pub fn word(self) -> &'static str {
-        match self {
-            Self::SameCpu => "same-cpu",
-            Self::SameCore => "same-core",
-            Self::DifferentCores => "different-cores",
-            Self::Masked => "masked",
-            Self::Moving => "moving",
-            Self::Unclear => "unclear",
-        }
-    }
-
-    /// Parses a word.
-    pub fn of_word(word: &str) -> Option<Self> {
-        let all =
-            [Self::SameCpu, Self::SameCore, Self::DifferentCores, Self::Masked, Self::Moving, Self::Unclear];
-        all.into_iter().find(|sharing| sharing.word() == word)
+        self.into()
     }
 }
 
@@ -238,22 +218,6 @@ pub enum ClockSource {
     Cpufreq,
     /// Steps of the latency-limited kernel per nanosecond, one per cycle.
     Chain,
-}
-
-impl ClockSource {
-    /// Word in files and tables.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Perf => "perf",
-            Self::Cpufreq => "cpufreq",
-            Self::Chain => "chain",
-        }
-    }
-
-    /// Parses a word.
-    pub fn of_word(word: &str) -> Option<Self> {
-        [Self::Perf, Self::Cpufreq, Self::Chain].into_iter().find(|source| source.word() == word)
-    }
 }
 
 /// The clock of one logical CPU over one window. Terms as in turbostat(8).
@@ -391,16 +355,12 @@ mod tests {
     }
 
     #[test]
-    fn words_are_read_back() {
-        for sharing in [Sharing::SameCpu, Sharing::SameCore, Sharing::DifferentCores, Sharing::Moving] {
-            assert_eq!(Sharing::of_word(sharing.word()), Some(sharing));
+    fn words_are_those_of_files() {
+        for sharing in [Sharing::SameCpu, Sharing::DifferentCores, Sharing::Moving, Sharing::Unclear] {
+            assert_eq!(serde_json::to_value(sharing).unwrap(), sharing.word());
         }
-        assert_eq!(Sharing::of_word("brothers"), None);
         for form in [ProbeForm::Short, ProbeForm::Standard, ProbeForm::Full] {
-            assert_eq!(ProbeForm::of_word(form.word()), Some(form));
-        }
-        for source in [ClockSource::Perf, ClockSource::Cpufreq, ClockSource::Chain] {
-            assert_eq!(ClockSource::of_word(source.word()), Some(source));
+            assert_eq!(serde_json::to_value(form).unwrap(), form.word());
         }
     }
 }

@@ -177,6 +177,17 @@ pub const MARGIN: f64 = 0.03;
 /// Minimum number of blocks for an interval.
 pub const MIN_BLOCKS: u32 = 8;
 
+/// Each value once, in order of first appearance.
+pub(crate) fn distinct<T: PartialEq>(all: impl IntoIterator<Item = T>) -> Vec<T> {
+    let mut found = Vec::new();
+    for one in all {
+        if !found.contains(&one) {
+            found.push(one);
+        }
+    }
+    found
+}
+
 impl Study {
     /// Words for its work.
     pub fn nouns(&self) -> Nouns {
@@ -197,13 +208,7 @@ impl Study {
 
     /// Its arms, in the order of first appearance: one in most studies.
     pub fn arms(&self) -> Vec<&Arm> {
-        let mut arms: Vec<&Arm> = Vec::new();
-        for treatment in &self.treatments {
-            if !arms.contains(&&treatment.arm) {
-                arms.push(&treatment.arm);
-            }
-        }
-        arms
+        distinct(self.treatments.iter().map(|treatment| &treatment.arm))
     }
 
     /// Whether an arm takes siblings away.
@@ -272,13 +277,7 @@ impl Study {
 
     /// Group names in order of first appearance.
     pub fn groups(&self) -> Vec<&str> {
-        let mut groups: Vec<&str> = Vec::new();
-        for treatment in &self.treatments {
-            if !groups.contains(&treatment.group.as_str()) {
-                groups.push(&treatment.group);
-            }
-        }
-        groups
+        distinct(self.treatments.iter().map(|treatment| treatment.group.as_str()))
     }
 
     /// Minimum measured time of one block in seconds (slices, re-warms and idle periods alone). 0 for a fixed amount of

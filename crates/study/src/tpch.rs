@@ -30,10 +30,8 @@ pub enum Test {
 
 /// The test that the options select; the engine refuses an unknown word.
 pub fn test(options: &Options) -> Test {
-    match options.get("test") {
-        Some(OptionValue::Text(word)) if word == "throughput" => Test::Throughput,
-        _ => Test::Power,
-    }
+    let word = options.get("test").and_then(OptionValue::text);
+    if word == Some("throughput") { Test::Throughput } else { Test::Power }
 }
 
 /// The queries that the options select, ascending; all if absent or invalid.
@@ -44,10 +42,8 @@ pub fn queries(options: &Options) -> Vec<u8> {
 
 /// Sessions beside the streams, which run short queries; 0 for an invalid value, which the engine refuses.
 pub fn short(options: &Options) -> u32 {
-    match options.get("short") {
-        Some(OptionValue::Integer(short)) => u32::try_from(*short).unwrap_or(0).min(MAX_SHORT),
-        _ => 0,
-    }
+    let short = options.get("short").and_then(OptionValue::whole);
+    short.and_then(|short| u32::try_from(short).ok()).unwrap_or(0).min(MAX_SHORT)
 }
 
 /// Parses a list of queries such as `1,3-6`: ascending, each once.

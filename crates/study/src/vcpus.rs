@@ -1,6 +1,6 @@
 //! How many vCPUs a server has: what a study of its sessions is judged by, where nothing can be placed.
 
-use crate::{OptionValue, Options, Study};
+use crate::{Options, Study};
 
 /// Option of a workload: the server's vCPUs. Engines ignore it.
 pub const VCPUS: &str = "vcpus";
@@ -10,12 +10,8 @@ pub const MOST_VCPUS: u32 = 4096;
 
 /// The number among a treatment's options.
 pub fn vcpus(options: &Options) -> Option<u32> {
-    match options.get(VCPUS)? {
-        OptionValue::Integer(count) => {
-            u32::try_from(*count).ok().filter(|count| (1..=MOST_VCPUS).contains(count))
-        }
-        _ => None,
-    }
+    let count = u32::try_from(options.get(VCPUS)?.whole()?).ok()?;
+    (1..=MOST_VCPUS).contains(&count).then_some(count)
 }
 
 impl Study {

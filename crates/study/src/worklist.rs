@@ -7,7 +7,7 @@
 
 use std::path::PathBuf;
 
-use crate::command::{self, METRIC_PREFIX, range, split, whole};
+use crate::command::{self, CommandOptions, Fault, METRIC_PREFIX, absolute, range};
 use crate::{OptionValue, Options};
 
 /// Name of the recipe that is the user's own command.
@@ -36,7 +36,7 @@ pub const MAX_SETTLE_S: u64 = 600;
 const FILES: u64 = 40;
 
 /// Default total size of them, MiB.
-const TOTAL_MIB: f64 = 64.0;
+const TOTAL_MIB: u64 = 64;
 
 /// Option: what is done for each item, in study definitions and on the command line.
 pub const RECIPE: &str = "recipe";
@@ -74,11 +74,10 @@ pub enum Feed {
 pub struct WorklistOptions {
     /// Name of the recipe; `command` for the user's own.
     pub recipe: String,
-    /// The user's own command for one item, as words with placeholders.
-    pub command: Option<Vec<String>>,
-    /// The user's command that checks one drawn item after each run, as words with placeholders, in place of the
-    /// recipe's own comparison: an exit code other than 0 fails the run.
-    pub check: Option<Vec<String>>,
+    /// Its options that a command has too: the user's own command for one item (`command`), and the one that checks
+    /// a drawn item after each run in place of the recipe's own comparison (`check`), both as words with placeholders;
+    /// metrics; the time limit of a run; the working folder of the user's command (`None` for a folder per item).
+    pub run: CommandOptions,
     /// A text file with one item a line (or separated by NUL); `None` for a generated list.
     pub list: Option<PathBuf>,
     /// Items of a generated list.
@@ -93,14 +92,29 @@ pub struct WorklistOptions {
     pub cold: bool,
     /// Pause before every run, after `sync`, seconds.
     pub settle_s: u64,
-    /// Time limit of a run, seconds.
-    pub timeout_s: u64,
     /// Page size of restored databases, bytes; `None` keeps each item's own.
     pub page_size_bytes: Option<u32>,
     /// Whether damaged items are read as far as possible, if the recipe's programs can.
     pub salvage: bool,
-    /// Working folder of the user's command; `None` for a folder per item.
-    pub folder: Option<PathBuf>,
+}
+
+impl Default for WorklistOptions {
+    /// Those of a treatment that sets none.
+    fn default() -> Self {
+        Self {
+            recipe: String::new(),
+            run: CommandOptions::default(),
+            list: None,
+            files: FILES,
+            total_bytes: TOTAL_MIB << 20,
+            order: Order::Largest,
+            feed: Feed::Queue,
+            cold: true,
+            settle_s: 1,
+            page_size_bytes: None,
+            salvage: false,
+        }
+    }
 }
 
 impl WorklistOptions {
@@ -108,120 +122,101 @@ impl WorklistOptions {
     ///
     /// # Errors
     /// The first unknown or invalid option.
-    pub fn read(options: &Options) -> Result<Self, command::Fault> {
-        let fault = |option: &str, why: String| command::Fault { option: option.to_owned(), why };
-        for (key, value) in options {
-            if let Some(why) = option_fault(key, value).filter(|_| key != command::BLOCK) {
-                return Err(fault(key, why));
-            }
+    pub fn read(options: &Options) -> Result<Self, Fault> {
+        let mut read = Self::default();
+        for (key, value) in options.iter().filter(|(key, _)| *key != command::BLOCK) {
+            read.set(key, value).map_err(|why| Fault::of(key, why))?;
         }
         if options.contains_key(RECIPE) && options.contains_key(RECIPE_STORED) {
             let why = format!("its old name '{RECIPE_STORED}' is given too; keep one of them");
-            return Err(fault(RECIPE, why));
+            return Err(Fault::of(RECIPE, why));
         }
-        let text = |key: &str| options.get(key).map(ToString::to_string);
-        let number = |key: &str, default: u64| options.get(key).and_then(whole).unwrap_or(default);
-        let command = text("command").map(|text| split(&text)).transpose();
-        let command = command.map_err(|why| fault("command", why))?;
-        let check = text("check").map(|text| split(&text)).transpose();
-        let check = check.map_err(|why| fault("check", why))?;
-        let default = if command.is_some() { OWN_RECIPE } else { "sqlite" };
-        let read = Self {
-            recipe: text(RECIPE_STORED).or_else(|| text(RECIPE)).unwrap_or_else(|| default.to_owned()),
-            command,
-            check,
-            list: text("list").map(PathBuf::from),
-            files: number("files", FILES),
-            total_bytes: (options.get("total_mib").and_then(mib).unwrap_or(TOTAL_MIB) * 1_048_576.0) as u64,
-            order: order(&text("order").unwrap_or_default()),
-            feed: if text("feed").as_deref() == Some("split") { Feed::Split } else { Feed::Queue },
-            cold: text("cold").as_deref() != Some("no"),
-            settle_s: number("settle_s", 1),
-            timeout_s: number("timeout_s", command::MAX_TIMEOUT_S),
-            page_size_bytes: options.get("page_size").and_then(whole).map(|size| size as u32),
-            salvage: options.get("salvage") == Some(&OptionValue::Flag(true)),
-            folder: text("folder").map(PathBuf::from),
-        };
-        headline_fault(options).map_or(Ok(()), |why| Err(fault("headline", why)))?;
+        if read.recipe.is_empty() {
+            read.recipe = if read.command().is_some() { OWN_RECIPE } else { "sqlite" }.to_owned();
+        }
+        read.run.check_headline()?;
         read.agree().map(|()| read)
     }
 
+    /// The user's own command for one item.
+    pub fn command(&self) -> Option<&[String]> {
+        self.run.words(command::COMMAND)
+    }
+
+    /// The user's command that checks one drawn item after each run: an exit code other than 0 fails the run.
+    pub fn check(&self) -> Option<&[String]> {
+        self.run.words("check")
+    }
+
+    /// Sets one option.
+    fn set(&mut self, key: &str, value: &OptionValue) -> Result<(), String> {
+        let text = value.to_string();
+        match key {
+            _ if key.starts_with(METRIC_PREFIX) => self.run.set(key, value)?,
+            "command" | "check" | "timeout_s" | "headline" | "folder" => self.run.set(key, value)?,
+            RECIPE | RECIPE_STORED if text.is_empty() => {
+                return Err("it is empty; `threadwise list` shows the recipes".to_owned());
+            }
+            RECIPE | RECIPE_STORED => self.recipe = text,
+            "list" => self.list = Some(absolute(text)?),
+            "files" => self.files = range(value, 1, MAX_ITEMS, "items")?,
+            "total_mib" => {
+                let why = || format!("'{text}' is not a number of MiB above 0");
+                self.total_bytes = (mib(value).ok_or_else(why)? * 1_048_576.0) as u64;
+            }
+            "order" => {
+                let orders =
+                    [("given", Order::Given), ("largest", Order::Largest), ("shuffled", Order::Shuffled)];
+                self.order = among(&text, &orders)?;
+            }
+            "feed" => self.feed = among(&text, &[("queue", Feed::Queue), ("split", Feed::Split)])?,
+            "cold" => self.cold = among(&text, &[("evict", true), ("no", false)])?,
+            "settle_s" => self.settle_s = range(value, 0, MAX_SETTLE_S, "seconds")?,
+            "salvage" => match value {
+                OptionValue::Flag(flag) => self.salvage = *flag,
+                _ => return Err(format!("'{text}' is neither true nor false")),
+            },
+            "page_size" => self.page_size_bytes = Some(range(value, 512, 65_536, "bytes")? as u32),
+            _ => return Err(format!("unknown to worklist; allowed: {OPTIONS}, metric.NAME")),
+        }
+        Ok(())
+    }
+
     /// Checks that involve several options.
-    fn agree(&self) -> Result<(), command::Fault> {
-        let fault =
-            |option: &str, why: &str| Err(command::Fault { option: option.to_owned(), why: why.to_owned() });
-        match (&self.command, self.recipe.as_str(), &self.list) {
-            (None, OWN_RECIPE, _) => fault(
+    fn agree(&self) -> Result<(), Fault> {
+        let (option, why) = match (self.command(), self.recipe.as_str(), &self.list) {
+            (None, OWN_RECIPE, _) => (
                 "command",
                 "it is missing: which command is run for each item? On the command line, give it after --",
             ),
             (Some(_), recipe, _) if recipe != OWN_RECIPE => {
-                fault(RECIPE, "a command of your own is given too; keep one of them")
+                (RECIPE, "a command of your own is given too; keep one of them")
             }
-            (Some(_), _, None) => fault(
+            (Some(_), _, None) => (
                 "list",
                 "it is missing: which items is the command run for? Give a text file with one item a line",
             ),
-            _ => Ok(()),
-        }
+            _ => return Ok(()),
+        };
+        Err(Fault::of(option, why))
     }
 }
 
-/// The error of a headline that is not a metric.
-fn headline_fault(options: &Options) -> Option<String> {
-    let name = options.get("headline")?.to_string();
-    let metrics = command::metrics(options);
-    let mut known: Vec<&str> = metrics.iter().map(|metric| metric.name.as_str()).collect();
-    known.insert(0, command::ELAPSED);
-    (!known.contains(&name.as_str()))
-        .then(|| format!("there is no metric '{name}'; there are: {}", known.join(", ")))
-}
-
-/// [`option_fault`] refuses an unknown word.
-fn order(word: &str) -> Order {
-    match word {
-        "given" => Order::Given,
-        "shuffled" => Order::Shuffled,
-        _ => Order::Largest,
-    }
+/// The value of one of these words.
+fn among<T: Copy>(text: &str, words: &[(&str, T)]) -> Result<T, String> {
+    let found = words.iter().find(|(word, _)| *word == text).map(|(_, value)| *value);
+    let known: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
+    found.ok_or_else(|| format!("'{text}' is not one of: {}", known.join(", ")))
 }
 
 /// The error of one option, if any.
-pub fn option_fault(key: &str, value: &OptionValue) -> Option<String> {
-    let text = value.to_string();
-    let among = |words: &[&str]| {
-        (!words.contains(&text.as_str())).then(|| format!("'{text}' is not one of: {}", words.join(", ")))
-    };
-    let absolute = || (!text.starts_with('/')).then(|| format!("'{text}' is not an absolute path"));
-    match key {
-        _ if key.starts_with(METRIC_PREFIX) => command::option_fault(key, value),
-        "command" | "check" | "timeout_s" | "headline" | "folder" => command::option_fault(key, value),
-        RECIPE | RECIPE_STORED => {
-            text.is_empty().then(|| "it is empty; `threadwise list` shows the recipes".to_owned())
-        }
-        "list" => absolute(),
-        "files" => range(value, 1, MAX_ITEMS, "items"),
-        "total_mib" => mib(value).is_none().then(|| format!("'{text}' is not a number of MiB above 0")),
-        "order" => among(&["given", "largest", "shuffled"]),
-        "feed" => among(&["queue", "split"]),
-        "cold" => among(&["evict", "no"]),
-        "settle_s" => range(value, 0, MAX_SETTLE_S, "seconds"),
-        "salvage" => {
-            (!matches!(value, OptionValue::Flag(_))).then(|| format!("'{text}' is neither true nor false"))
-        }
-        "page_size" => range(value, 512, 65_536, "bytes"),
-        _ => Some(format!("unknown to worklist; allowed: {OPTIONS}, metric.NAME")),
-    }
+pub(crate) fn option_fault(key: &str, value: &OptionValue) -> Option<String> {
+    WorklistOptions::default().set(key, value).err()
 }
 
 fn mib(value: &OptionValue) -> Option<f64> {
-    let number = match value {
-        OptionValue::Integer(whole) => *whole as f64,
-        OptionValue::Number(number) => *number,
-        _ => return None,
-    };
     // No list exceeds a pebibyte, and its bytes still fit.
-    (number > 0.0 && number <= 1_073_741_824.0).then_some(number)
+    value.number().filter(|number| *number > 0.0 && *number <= 1_073_741_824.0)
 }
 
 #[cfg(test)]
@@ -241,7 +236,7 @@ mod tests {
         let read = WorklistOptions::read(&Options::new()).unwrap();
         assert_eq!((read.recipe.as_str(), read.files, read.total_bytes), ("sqlite", 40, 64 << 20));
         assert_eq!((read.order, read.feed, read.cold, read.settle_s), (Order::Largest, Feed::Queue, true, 1));
-        assert_eq!((read.list, read.page_size_bytes, read.timeout_s), (None, None, 3600));
+        assert_eq!((read.list, read.page_size_bytes, read.run.timeout_s), (None, None, 3600));
     }
 
     #[test]
@@ -251,7 +246,7 @@ mod tests {
         assert!(error.contains("'list'") && error.contains("one item a line"), "{error}");
         let given = [given[0].clone(), ("list", text("/srv/list"))];
         let read = WorklistOptions::read(&options(&given)).unwrap();
-        assert_eq!((read.recipe.as_str(), read.command.unwrap().len()), ("command", 5));
+        assert_eq!((read.recipe.as_str(), read.command().unwrap().len()), ("command", 5));
         let both = [given[0].clone(), given[1].clone(), ("recipe", text("sqlite"))];
         assert!(WorklistOptions::read(&options(&both)).unwrap_err().to_string().contains("keep one of them"));
         assert!(WorklistOptions::read(&options(&[("recipe", text("command"))])).is_err());

@@ -3,12 +3,8 @@
 //! A workload is text in study definitions, result files and the worker protocol, and this type everywhere else. Engines
 //! from elsewhere may have workloads of their own: those are [`Workload::Other`].
 
-use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
-use std::borrow::Cow;
-use std::convert::Infallible;
 use std::fmt;
-use std::str::FromStr;
 
 use crate::{Options, engine};
 
@@ -367,31 +363,9 @@ impl From<String> for Workload {
     }
 }
 
-impl FromStr for Workload {
-    type Err = Infallible;
-
-    fn from_str(name: &str) -> Result<Self, Infallible> {
-        Ok(name.into())
-    }
-}
-
 impl Serialize for Workload {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(self.name())
-    }
-}
-
-impl JsonSchema for Workload {
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn schema_name() -> Cow<'static, str> {
-        "Workload".into()
-    }
-
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        String::json_schema(generator)
     }
 }
 
@@ -402,7 +376,7 @@ mod tests {
     #[test]
     fn names_read_back_and_others_stay_as_they_are() {
         for workload in Workload::ALL {
-            assert_eq!(workload.to_string().parse(), Ok(workload.clone()));
+            assert_eq!(Workload::from(workload.to_string()), workload);
             assert!(!workload.known().about.is_empty() && workload != Workload::Other(workload.to_string()));
         }
         let other = Workload::from("vertica-scan");

@@ -207,12 +207,7 @@ impl Reader<'_> {
     }
 
     fn scale(&self) -> Result<f64, OptionFault> {
-        let scale = match self.0.get("scale") {
-            None => 1.0,
-            Some(OptionValue::Integer(scale)) => *scale as f64,
-            Some(OptionValue::Number(scale)) => *scale,
-            Some(OptionValue::Text(_) | OptionValue::Flag(_)) => f64::NAN,
-        };
+        let scale = self.0.get("scale").map_or(1.0, |scale| scale.number().unwrap_or(f64::NAN));
         match scale_fault(scale) {
             None => Ok(scale),
             Some(allowed) => Err(self.fault("scale", allowed)),

@@ -119,10 +119,8 @@ fn summary(treatment: &Treatment, blocks: &[Block], ratio: Option<Ratio>, alpha:
         let by_block = blocks.iter().filter_map(|block| per(block.sum(part), block.sum(whole)));
         arithmetic(&by_block.collect::<Vec<f64>>(), "share", alpha)
     };
-    let dop = match treatment.options.get("dop") {
-        Some(OptionValue::Integer(dop)) => u32::try_from(*dop).ok(),
-        _ => None,
-    };
+    let dop = treatment.options.get("dop").and_then(OptionValue::whole);
+    let dop = dop.and_then(|dop| u32::try_from(dop).ok());
     TreatmentParallel {
         treatment: treatment.name.clone(),
         dop,

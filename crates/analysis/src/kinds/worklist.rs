@@ -343,7 +343,7 @@ fn scope_of(study: &Study) -> Option<String> {
     let first = all.first()?;
     let alike =
         |is: fn(&WorklistOptions, &WorklistOptions) -> bool| all.iter().all(|options| is(options, first));
-    let recipe = match &first.command {
+    let recipe = match first.command() {
         Some(_) => format!("for each item: {}", command_words(study)),
         None => format!("recipe {}", first.recipe),
     };

@@ -102,12 +102,7 @@ pub(crate) fn threads(setting: &Setting<'_>, observed: &Observed, runs: &[Run]) 
 
 /// The scale factors of a study, with memory and caches.
 fn data(study: &Study, topology: Option<&Topology>) -> Vec<DataSize> {
-    let scale = |value: Option<&OptionValue>| match value {
-        None => Some(1.0),
-        Some(OptionValue::Integer(scale)) => Some(*scale as f64),
-        Some(OptionValue::Number(scale)) => Some(*scale),
-        Some(_) => None,
-    };
+    let scale = |value: Option<&OptionValue>| value.map_or(Some(1.0), OptionValue::number);
     let all = study.treatments.iter().filter_map(|treatment| scale(treatment.options.get("scale")));
     let mut scales: Vec<f64> = all.filter(|scale| scale.is_finite() && *scale > 0.0).collect();
     scales.sort_by(f64::total_cmp);

@@ -28,7 +28,7 @@ fn lists(seats: &[Seat<'_>]) -> Study {
             name: (*name).to_owned(),
             placement: (*placement).to_owned(),
             sessions: *jobs,
-            options: parser.options.clone().into_iter().chain(set).collect(),
+            options: parser.options().into_iter().chain(set).collect(),
             factors: levels.collect(),
             ..like.clone()
         }

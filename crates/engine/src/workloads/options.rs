@@ -48,16 +48,11 @@ pub fn only(options: &Options, workload: impl Display, known: &[&str]) -> Result
 /// # Errors
 /// Another type, or a number outside.
 pub fn whole(options: &Options, name: &str, low: u64, high: u64) -> Result<Option<u64>, EngineError> {
-    let value = match options.get(name) {
-        None => return Ok(None),
-        Some(OptionValue::Integer(value)) => u64::try_from(*value).ok(),
-        Some(OptionValue::Number(value)) if value.fract() == 0.0 && *value >= 0.0 => Some(*value as u64),
-        Some(_) => None,
-    };
-    value.filter(|value| (low..=high).contains(value)).map(Some).ok_or_else(|| {
-        let given = options.get(name).map(ToString::to_string).unwrap_or_default();
-        refuse(name, format!("'{given}' is not a whole number from {low} to {high}"))
-    })
+    let Some(given) = options.get(name) else { return Ok(None) };
+    let value = given.rounded().filter(|value| (low..=high).contains(value));
+    value
+        .map(Some)
+        .ok_or_else(|| refuse(name, format!("'{given}' is not a whole number from {low} to {high}")))
 }
 
 /// The index of the given word in `words`; 0 if the option is absent.
@@ -112,11 +107,7 @@ pub fn flag(options: &Options, name: &str) -> Result<bool, EngineError> {
 
 /// A number as it is; NaN for text and flags.
 pub fn number(options: &Options, name: &str) -> Option<f64> {
-    match options.get(name)? {
-        OptionValue::Integer(value) => Some(*value as f64),
-        OptionValue::Number(value) => Some(*value),
-        OptionValue::Text(_) | OptionValue::Flag(_) => Some(f64::NAN),
-    }
+    Some(options.get(name)?.number().unwrap_or(f64::NAN))
 }
 
 /// Where the loop of a session runs, for engines that are servers.

@@ -15,7 +15,7 @@ fn read(parser: &str, text: &str) -> Result<BTreeMap<String, f64>, String> {
         Ok(value) => Ok((spec.name.clone(), value)),
         Err(why) => Err(format!("{}: {why}", spec.name)),
     };
-    command::metrics(&parser.options).iter().map(value).collect()
+    command::metrics(&parser.options()).iter().map(value).collect()
 }
 
 fn metrics(parser: &str, text: &str) -> Vec<(String, f64)> {
@@ -65,7 +65,7 @@ progress: 2.0 s, 1428.0 tps, lat 1.400 ms stddev 0.550, 0 failed
 
 /// The marks of failure that a parser finds in a text.
 fn marks(parser: &str, text: &str) -> Vec<String> {
-    let options = parsers::find(parser).unwrap().options;
+    let options = parsers::find(parser).unwrap().options();
     let fails =
         options.iter().filter_map(|(key, value)| Some((key.strip_prefix("fails.")?, value.to_string())));
     fails

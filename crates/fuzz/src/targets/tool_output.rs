@@ -50,7 +50,7 @@ fn judge(input: &[u8]) -> Judged {
     let (head, output) = (String::from_utf8_lossy(head), String::from_utf8_lossy(output));
     let specs = match head.strip_prefix("= ") {
         Some(spec) => MetricSpec::parse("own", spec).into_iter().collect(),
-        None => parsers::find(&head).map(|parser| command::metrics(&parser.options)).unwrap_or_default(),
+        None => parsers::find(&head).map(|parser| command::metrics(&parser.options())).unwrap_or_default(),
     };
     let mut past = false;
     for spec in specs {

@@ -2,20 +2,17 @@
 
 use super::about::About;
 use crate::error::Fault;
+use crate::studies;
 use crate::value::{BYTES_MAX, Fields, MOMENT_MAX, NAME_BYTES, TEXT_BYTES, all, first};
 use rusqlite::Connection;
 use threadwise_observed::{Count, Gap, Host, Interval, Lost, Neighbours, StatementText, States, Unseen};
 
 /// Reads the table `meta`.
 pub(super) fn about(connection: &Connection) -> Result<About, Fault> {
-    let value = |key: &str| -> Result<String, Fault> {
-        let sql = "SELECT value FROM meta WHERE key = ?1";
-        let found =
-            first(connection, "meta", sql, [key], |fields| fields.text(0, TEXT_BYTES).map(str::to_owned))?;
-        found.ok_or_else(|| Fault::Damaged(format!("meta lacks {key}")))
-    };
+    let value = |key: &str| studies::required(connection, key);
     let number = |key: &str| -> Result<u64, Fault> {
-        value(key)?.parse().map_err(|_| Fault::Damaged(format!("meta.{key} is not a number")))
+        let text = value(key)?;
+        text.parse().map_err(|_| studies::damaged(key, &text))
     };
     Ok(About {
         program: value("program")?,

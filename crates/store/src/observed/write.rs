@@ -2,14 +2,14 @@
 
 use super::about::About;
 use crate::error::Fault;
-use crate::value::{self, NAME_BYTES, TEXT_BYTES};
+use crate::studies;
+use crate::value::{self, NAME_BYTES};
 use rusqlite::{Connection, params};
 use std::collections::HashMap;
 use threadwise_observed::{Interval, Neighbours, StatementText, Unseen};
 
 /// Writes the table `meta`.
 pub(super) fn about(connection: &Connection, about: &About) -> Result<(), Fault> {
-    let mut insert = connection.prepare("INSERT INTO meta (key, value) VALUES (?1, ?2)")?;
     for (key, value) in [
         ("program", about.program.clone()),
         ("engine", about.engine.clone()),
@@ -21,8 +21,7 @@ pub(super) fn about(connection: &Connection, about: &About) -> Result<(), Fault>
         ("interval_ns", about.interval_ns.to_string()),
         ("created_utc", about.created_utc.clone()),
     ] {
-        value::fits(value.len(), TEXT_BYTES, key)?;
-        insert.execute(params![key, value])?;
+        studies::set_meta(connection, key, &value)?;
     }
     Ok(())
 }

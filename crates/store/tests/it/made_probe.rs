@@ -54,11 +54,12 @@ fn figures(random: &mut Random) -> LatencyFigures {
 }
 
 fn pair(random: &mut Random) -> PairSharing {
-    let words = ["same-cpu", "same-core", "different-cores", "masked", "moving", "unclear"];
+    use Sharing::{DifferentCores, Masked, Moving, SameCore, SameCpu, Unclear};
+    let sharings = [SameCpu, SameCore, DifferentCores, Masked, Moving, Unclear];
     PairSharing {
         a: random.below(1 << 16) as u32,
         b: random.below(1 << 16) as u32,
-        sharing: Sharing::of_word(words[random.below(6) as usize]).unwrap(),
+        sharing: sharings[random.below(6) as usize],
         wide: maybe(random, slowdown),
         chain: maybe(random, slowdown),
         load_store: maybe(random, slowdown),

@@ -80,24 +80,18 @@ impl MetricSpec {
         let (Some(unit), Some(better), Some(rest)) = (parts.next(), parts.next(), parts.next()) else {
             return Err(format!("'{}' is not {FORM}", shown(text)));
         };
-        if unit.is_empty()
-            || unit.chars().count() > 20
-            || unit.contains(|c: char| c.is_whitespace() || is_deceptive(c))
-        {
-            return Err(format!(
-                "the unit '{}' is empty, over 20 characters, or has spaces in it",
-                shown(unit)
-            ));
+        let is_strange = unit.contains(|c: char| c.is_whitespace() || is_deceptive(c));
+        if is_strange || !(1..=20).contains(&unit.chars().count()) {
+            let unit = shown(unit);
+            return Err(format!("the unit '{unit}' is empty, over 20 characters, or has spaces in it"));
         }
         let better = match better {
             "higher" => Better::Higher,
             "lower" => Better::Lower,
             "none" => Better::None,
             other => {
-                return Err(format!(
-                    "'{}' is not one of: higher, lower, none (is more better?); the form is {FORM}",
-                    shown(other)
-                ));
+                let allowed = "higher, lower, none (is more better?)";
+                return Err(format!("'{}' is not one of: {allowed}; the form is {FORM}", shown(other)));
             }
         };
         let (head, pattern) = rest
@@ -138,13 +132,9 @@ impl MetricSpec {
 fn check_name(name: &str) -> Result<(), String> {
     let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
     let is_name = name.starts_with(|c: char| c.is_ascii_lowercase()) && name.chars().all(plain);
-    if is_name && name.len() <= 40 {
-        return Ok(());
-    }
-    Err(format!(
-        "the metric's name '{}' must have at most 40 characters of a to z, 0 to 9 and _, and begin with a letter",
-        shown(name)
-    ))
+    let form = "must have at most 40 characters of a to z, 0 to 9 and _, and begin with a letter";
+    let why = || format!("the metric's name '{}' {form}", shown(name));
+    if is_name && name.len() <= 40 { Ok(()) } else { Err(why()) }
 }
 
 fn source(text: &str) -> Result<Source, String> {

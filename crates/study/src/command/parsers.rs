@@ -4,7 +4,10 @@
 //! the `headline` that the verdict is about. A tool that runs for a fixed time has its own rate as the headline, since
 //! its wall time is fixed. docs/COMMANDS.md has the recipes and says which are tested against the real tool.
 
-use super::{CAP_PREFIX, FAILS_PREFIX};
+use serde::Deserialize;
+use std::collections::BTreeMap;
+
+use super::{CAP_PREFIX, FAILS_PREFIX, HEADLINE, METRIC_PREFIX};
 use crate::{OptionValue, Options};
 
 /// Name and text of each parser, in display order.
@@ -22,8 +25,9 @@ const PARSERS: [(&str, &str); 11] = [
     ("worklist", include_str!("../../studies/parsers/worklist.toml")),
 ];
 
-/// A parser for one tool's output.
-#[derive(Debug, Clone, PartialEq)]
+/// A parser for one tool's output, as its file has it.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Parser {
     /// Name for `--parse`.
     pub name: String,
@@ -35,8 +39,29 @@ pub struct Parser {
     pub tested: String,
     /// A command line that uses it.
     pub example: String,
-    /// `metric.NAME` for each metric, and `headline` where it is not wall time.
-    pub options: Options,
+    /// The metric that the verdict is about; `None` for wall time.
+    headline: Option<String>,
+    /// What is read, by name.
+    metrics: BTreeMap<String, String>,
+    /// Regular expressions of output that fails a run, by name.
+    #[serde(default)]
+    fails: BTreeMap<String, String>,
+    /// Ends of the tool's scale, by metric.
+    #[serde(default)]
+    caps: Options,
+}
+
+impl Parser {
+    /// Its options of a command: `metric.NAME` for each metric, `fails.NAME`, `cap.METRIC`, and `headline` where it is
+    /// not wall time.
+    pub fn options(&self) -> Options {
+        let text = |text: &String| OptionValue::Text(text.clone());
+        let metrics = self.metrics.iter().map(|(name, spec)| (format!("{METRIC_PREFIX}{name}"), text(spec)));
+        let fails = self.fails.iter().map(|(name, words)| (format!("{FAILS_PREFIX}{name}"), text(words)));
+        let caps = self.caps.iter().map(|(name, cap)| (format!("{CAP_PREFIX}{name}"), cap.clone()));
+        let headline = self.headline.iter().map(|name| (HEADLINE.to_owned(), text(name)));
+        metrics.chain(fails).chain(caps).chain(headline).collect()
+    }
 }
 
 /// An unknown or broken parser.
@@ -89,53 +114,13 @@ pub fn find(name: &str) -> Result<Parser, ParserError> {
 
 fn read(name: &str, text: &str) -> Result<Parser, ParserError> {
     let broken = |message: String| ParserError::Broken { name: name.to_owned(), message };
-    let mut table = text.parse::<toml::Table>().map_err(|error| broken(error.message().to_owned()))?;
-    let mut line = |key: &str| match table.remove(key) {
-        Some(toml::Value::String(value)) if !value.is_empty() => Ok(value),
-        _ => Err(broken(format!("'{key}' must be a text"))),
-    };
-    let (says, about, versions) = (line("name")?, line("about")?, line("versions")?);
-    let (tested, example) = (line("tested")?, line("example")?);
-    if says != name {
-        return Err(broken(format!("its name is '{says}'")));
+    let parser: Parser = toml::from_str(text).map_err(|error| broken(error.message().to_owned()))?;
+    if parser.name != name {
+        return Err(broken(format!("its name is '{}'", parser.name)));
     }
-    let mut options = metrics(&mut table).map_err(broken)?;
-    for (table_name, prefix) in [("fails", FAILS_PREFIX), ("caps", CAP_PREFIX)] {
-        let Some(toml::Value::Table(entries)) = table.remove(table_name) else { continue };
-        for (name, value) in entries {
-            let value = match value {
-                toml::Value::String(text) => OptionValue::Text(text),
-                toml::Value::Integer(number) => OptionValue::Integer(number),
-                _ => return Err(broken(format!("[{table_name}] {name} must be a text or a whole number"))),
-            };
-            options.insert(format!("{prefix}{name}"), value);
-        }
-    }
-    if let Some(toml::Value::String(headline)) = table.remove("headline") {
-        if !options.contains_key(&format!("metric.{headline}")) {
-            return Err(broken(format!("its headline '{headline}' is not one of its metrics")));
-        }
-        options.insert("headline".to_owned(), OptionValue::Text(headline));
-    }
-    match table.keys().next() {
-        Some(key) => Err(broken(format!("unknown key '{key}'"))),
-        None => Ok(Parser { name: says, about, versions, tested, example, options }),
-    }
-}
-
-/// The table `[metrics]`, with at least one metric, as options.
-fn metrics(table: &mut toml::Table) -> Result<Options, String> {
-    let Some(toml::Value::Table(metrics)) = table.remove("metrics") else {
-        return Err("it has no table [metrics]".to_owned());
-    };
-    let option = |(name, value)| match value {
-        toml::Value::String(spec) => Ok((format!("metric.{name}"), OptionValue::Text(spec))),
-        _ => Err(format!("metric '{name}' must be a text")),
-    };
-    let options = metrics.into_iter().map(option).collect::<Result<Options, String>>()?;
-    match options.is_empty() {
-        true => Err("[metrics] is empty".to_owned()),
-        false => Ok(options),
+    match parser.headline.as_ref().filter(|headline| !parser.metrics.contains_key(*headline)) {
+        Some(headline) => Err(broken(format!("its headline '{headline}' is not one of its metrics"))),
+        None => Ok(parser),
     }
 }
 
@@ -154,21 +139,20 @@ mod tests {
     fn a_file_becomes_options() {
         let parser = read("x", GOOD).unwrap();
         let text = |text: &str| OptionValue::Text(text.to_owned());
-        assert_eq!(parser.options["metric.rate"], text("1/s higher regex:([0-9.]+)"));
-        assert_eq!(parser.options["headline"], text("rate"));
-        assert_eq!((parser.name.as_str(), parser.options.len()), ("x", 2));
+        assert_eq!(parser.options()["metric.rate"], text("1/s higher regex:([0-9.]+)"));
+        assert_eq!(parser.options()["headline"], text("rate"));
+        assert_eq!((parser.name.as_str(), parser.options().len()), ("x", 2));
     }
 
     #[test]
     fn what_is_broken_is_named() {
         assert!(refused("name = ").contains("the built-in parser 'x' is broken"));
-        assert!(refused(&GOOD.replace("'a'", "1")).contains("'about' must be a text"));
+        assert!(refused(&GOOD.replace("'a'", "1")).contains("invalid type: integer `1`, expected a string"));
         assert!(refused(&GOOD.replace("name = 'x'", "name = 'y'")).contains("its name is 'y'"));
         assert!(refused(&GOOD.replace("'rate'", "'speed'")).contains("'speed' is not one of its metrics"));
-        assert!(refused(&GOOD.replace("'v'\n", "'v'\nmore = 1\n")).contains("unknown key 'more'"));
-        assert!(refused(&GOOD.replace("'1/s higher regex:([0-9.]+)'", "1")).contains("metric 'rate'"));
+        assert!(refused(&GOOD.replace("'v'\n", "'v'\nmore = 1\n")).contains("unknown field `more`"));
+        assert!(refused(&GOOD.replace("'1/s higher regex:([0-9.]+)'", "1")).contains("expected a string"));
         let (head, _) = GOOD.split_once("headline").unwrap();
-        assert!(refused(head).contains("no table [metrics]"));
-        assert!(refused(&format!("{head}[metrics]\n")).contains("is empty"));
+        assert!(refused(head).contains("missing field `metrics`"));
     }
 }

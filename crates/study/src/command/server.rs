@@ -50,24 +50,18 @@ impl ServerName {
 }
 
 fn pid(text: &str) -> Result<ServerName, String> {
-    match text.parse::<u32>() {
-        Ok(pid) if pid > 0 && i32::try_from(pid).is_ok() => Ok(ServerName::Pid(pid)),
-        _ => Err(format!("'{text}' is not a process ID")),
-    }
+    let pid = text.parse().ok().filter(|pid| *pid > 0 && i32::try_from(*pid).is_ok());
+    pid.map(ServerName::Pid).ok_or_else(|| format!("'{text}' is not a process ID"))
 }
 
 fn port(text: &str) -> Result<ServerName, String> {
-    match text.parse::<u16>() {
-        Ok(port) if port > 0 => Ok(ServerName::Port(port)),
-        _ => Err(format!("'{text}' is not a TCP port; 1 to 65535 are allowed")),
-    }
+    let port = text.parse().ok().filter(|port| *port > 0);
+    port.map(ServerName::Port).ok_or_else(|| format!("'{text}' is not a TCP port; 1 to 65535 are allowed"))
 }
 
 fn socket(text: &str) -> Result<ServerName, String> {
-    match text.starts_with('/') {
-        true => Ok(ServerName::Socket(PathBuf::from(text))),
-        false => Err(format!("'{text}' is not the absolute path of a socket")),
-    }
+    let path = text.starts_with('/').then(|| ServerName::Socket(text.into()));
+    path.ok_or_else(|| format!("'{text}' is not the absolute path of a socket"))
 }
 
 /// Source: `systemd.unit(5)`, "The unit name prefix must consist of one or more valid characters".

@@ -87,7 +87,7 @@ impl Axis {
         others: &[Candidate],
         left_out: &mut Vec<String>,
     ) -> Result<Option<Self>, LoadError> {
-        let Some(section) = resolver.definition.sections().next() else {
+        let Some(section) = resolver.definition.section() else {
             return resolver.sweep(others, left_out);
         };
         let axis = match &resolver.definition.jobs {
@@ -155,19 +155,19 @@ impl Axis {
                 };
                 self.points.iter().find(is_it).filter(|_| top.line == "all")
             };
-            if let Some(under) = one_thread(top.number) {
-                match self.kind {
-                    Kind::Jobs => {
-                        add(ComparisonKind::SmtWhole, format!("all over no-smt, j{}", top.number), top, under)
-                    }
-                    _ => add(ComparisonKind::SmtDop, format!("{} over {}", top.name, under.name), top, under),
+            let over = |under: &Point| format!("{} over {}", top.name, under.name);
+            match (one_thread(top.number), self.kind) {
+                (None, _) => {}
+                (Some(under), Kind::Jobs) => {
+                    add(ComparisonKind::SmtWhole, format!("all over no-smt, j{}", top.number), top, under);
                 }
+                (Some(under), _) => add(ComparisonKind::SmtDop, over(under), top, under),
             }
             if self.kind == Kind::Dop
                 && top.number == top.cpus
                 && let Some(under) = one_thread(top.cores).filter(|under| under.number < top.number)
             {
-                add(ComparisonKind::BothThreads, format!("{} over {}", top.name, under.name), top, under);
+                add(ComparisonKind::BothThreads, over(under), top, under);
             }
             if let Some(under) = self.points.iter().find(|first| first.number == top.number)
                 && self.kind == Kind::Sessions
@@ -184,12 +184,8 @@ impl Axis {
                 let last =
                     beyond().rfind(|point| point.number <= self.allowed).or_else(|| beyond().next_back());
                 if let Some((under, top)) = line().find(|point| point.number == self.cores).zip(last) {
-                    add(
-                        ComparisonKind::BeyondCores,
-                        format!("beyond-cores {}", self.span(top, under)),
-                        top,
-                        under,
-                    );
+                    let name = format!("beyond-cores {}", self.span(top, under));
+                    add(ComparisonKind::BeyondCores, name, top, under);
                 }
             }
         }
@@ -296,24 +292,18 @@ impl Resolver<'_> {
             None => section.streams.clone().and_then(|streams| streams.0).unwrap_or_else(|| vec![1]),
         };
         let degrees = self.overrides.dops.clone().or_else(|| section.levels.0.clone());
-        if let Some(bad) = degrees.iter().flatten().find(|dop| !(1..=MAX_DOP).contains(*dop)) {
-            return Err(LoadError::option("--dop", format!("{bad}; 1 to {MAX_DOP} is allowed")));
-        }
+        in_range("--dop", degrees.as_deref().unwrap_or_default(), MAX_DOP)?;
         for line in &lines {
             let degrees_for = |streams: u32| match &degrees {
                 Some(degrees) => ascending(degrees.iter().copied()),
                 None => line.degrees(self.topology, streams),
             };
-            let all =
-                streams.iter().flat_map(|count| degrees_for(*count).into_iter().map(|dop| (dop, *count)));
-            let mut all: Vec<(u32, u32)> = all.collect();
+            let with = |&count: &u32| degrees_for(count).into_iter().map(move |dop| (dop, count));
+            let mut all: Vec<(u32, u32)> = streams.iter().flat_map(with).collect();
             all.sort_unstable();
-            if all.len() > MOST_POINTS {
-                let why = format!(
-                    "[dop]: more than {MOST_POINTS} combinations of degrees and streams; remove some"
-                );
-                return Err(self.file.source.whole(why));
-            }
+            let why =
+                format!("[dop]: more than {MOST_POINTS} combinations of degrees and streams; remove some");
+            self.file.source.refuse_if(all.len() > MOST_POINTS, &[], why)?;
             for (dop, count) in all {
                 let is_named = streams.len() > 1 || count != others[0].sessions;
                 let suffix = if is_named { format!(" s{count}") } else { String::new() };
@@ -366,10 +356,8 @@ impl Resolver<'_> {
         left_out: &mut Vec<String>,
     ) -> Result<Vec<Line>, LoadError> {
         let is_asked = self.overrides.placements.is_some();
-        let refused = |error: PlacementError| match is_asked {
-            true => LoadError::option("--placement", error.to_string()),
-            false => self.file.source.at(&[section, "placements"], error.to_string()),
-        };
+        let path = [section, "placements"];
+        let refused = |error: PlacementError| self.refused(is_asked, "--placement", &path, error.to_string());
         let mut all: Vec<Placement> = match &self.overrides.placements {
             Some(texts) => {
                 texts.iter().map(|text| text.parse()).collect::<Result<_, _>>().map_err(refused)?
@@ -403,43 +391,29 @@ impl Resolver<'_> {
     /// Refuses numbers of the command line that this study does not use.
     pub fn check_numbers(&self) -> Result<(), LoadError> {
         let Overrides { dops, jobs, sessions, .. } = self.overrides;
-        if dops.is_some() && self.definition.dop.is_none() {
-            let why = "this study has no [dop] section, so its treatments have no DOP";
-            return Err(LoadError::option("--dop", why));
-        }
+        let why = "this study has no [dop] section, so its treatments have no DOP";
+        LoadError::option_if(dops.is_some() && self.definition.dop.is_none(), "--dop", why)?;
         let workload = &self.definition.workload;
         let is_list = *workload == Workload::WorkList;
         let Some(jobs) = jobs else {
-            return match sessions {
-                Some(_) if is_list => {
-                    let why = "a work list has jobs: give their numbers with --jobs LIST";
-                    Err(LoadError::option("--sessions", why))
-                }
-                _ => Ok(()),
-            };
+            let why = "a work list has jobs: give their numbers with --jobs LIST";
+            return LoadError::option_if(is_list && sessions.is_some(), "--sessions", why);
         };
-        let bad = jobs.iter().find(|jobs| !(1..=MAX_JOBS).contains(*jobs));
-        let why = match (jobs.len(), bad) {
-            _ if !is_list => {
-                let way = "use threadwise run work-list";
-                format!("it is for work lists, and this study's workload is {workload}; {way}")
-            }
-            (_, Some(bad)) => format!("{bad}; 1 to {MAX_JOBS} is allowed"),
-            (0, _) => "no number is given".to_owned(),
-            (2.., _) if self.definition.jobs.is_none() => {
-                let way = "give one number, or use the preset work-list";
-                format!("all treatments of this study have the same number of jobs: {way}")
-            }
-            _ => return Ok(()),
-        };
-        Err(LoadError::option("--jobs", why))
+        let way = "use threadwise run work-list";
+        let why = format!("it is for work lists, and this study's workload is {workload}; {way}");
+        LoadError::option_if(!is_list, "--jobs", why)?;
+        in_range("--jobs", jobs, MAX_JOBS)?;
+        LoadError::option_if(jobs.is_empty(), "--jobs", "no number is given")?;
+        let way = "give one number, or use the preset work-list";
+        let why = format!("all treatments of this study have the same number of jobs: {way}");
+        LoadError::option_if(jobs.len() > 1 && self.definition.jobs.is_none(), "--jobs", why)
     }
 
     /// The file's limit of logical CPUs for a sweep, if this machine has more. A sweep that the command line asks for, or
     /// that other sections replace, has no limit.
     pub fn exceeded(&self) -> Option<u32> {
         let Overrides { placements, sessions, orders, .. } = self.overrides;
-        let is_replaced = self.definition.sections().next().is_some() || placements.is_some();
+        let is_replaced = self.definition.section().is_some() || placements.is_some();
         let is_limited = !is_replaced && sessions.is_none() && orders.is_none();
         let most = self.definition.sweep.as_ref().filter(|_| is_limited)?.max_logical_cpus?;
         (self.topology.allowed().len() as u32 > most).then_some(most)
@@ -486,6 +460,12 @@ impl Line {
         let node = nodes.iter().min().copied().filter(|_| nodes.len() > 1);
         ascending(powers(cpus).chain([cores_here, cpus]).chain(whole).chain(node))
     }
+}
+
+/// Refuses numbers of the command line that are 0 or above a limit.
+fn in_range(option: &str, numbers: &[u32], most: u32) -> Result<(), LoadError> {
+    let bad = numbers.iter().find(|number| !(1..=most).contains(*number));
+    bad.map_or(Ok(()), |bad| Err(LoadError::option(option, format!("{bad}; 1 to {most} is allowed"))))
 }
 
 /// The numbers of `--sessions`, ascending, each once.

@@ -308,24 +308,24 @@ impl<'a> Resolver<'a> {
     /// The error for a missing feature: at the key of the treatment's table, or for the command line's option.
     pub fn refusal(&self, lack: &Lack, asked: &TreatmentSection, path: &[&str], why: String) -> LoadError {
         let Lack { key, value, .. } = lack;
-        let is_in_file = match *key {
-            "memory" => asked.memory.is_some(),
-            _ => asked.service.is_some(),
-        };
+        let is_in_file = if *key == "memory" { asked.memory.is_some() } else { asked.service.is_some() };
+        let in_file = format!("{key} = \"{value}\" is not possible: {why}");
         match is_in_file {
-            true => {
-                let why = format!("{key} = \"{value}\" is not possible: {why}");
-                self.file.source.at(&[path, &[key]].concat(), why)
-            }
+            true => self.file.source.at(&[path, &[key]].concat(), in_file),
             false => LoadError::option(format!("--{key} {value}"), why),
         }
+    }
+
+    /// The error of a value of the command line's option, if that has it, or else of the file's key.
+    pub fn refused(&self, is_asked: bool, option: &str, path: &[&str], why: String) -> LoadError {
+        if is_asked { LoadError::option(option, why) } else { self.file.source.at(path, why) }
     }
 
     /// Refuses what the command line sets for treatments without their own, where all have their own.
     pub fn refuse_unused(&self) -> Result<(), LoadError> {
         let Definition { baseline, treatments, dop, jobs, workload, .. } = self.definition;
         let Overrides { placements, dops, jobs: asked_jobs, memory, service, .. } = self.overrides;
-        let has_section = self.definition.sections().next().is_some();
+        let has_section = self.definition.section().is_some();
         // Treatments of --placement have no key; those of a section or sweep use the baseline's.
         if placements.is_some() && !has_section {
             return Ok(());
@@ -345,13 +345,9 @@ impl<'a> Resolver<'a> {
             return Err(LoadError::option(option, why));
         }
         let are_jobs_set = baseline.sessions.is_some() && treatments.iter().all(|one| one.sessions.is_some());
-        match *workload == Workload::WorkList && jobs.is_none() && asked_jobs.is_some() && are_jobs_set {
-            true => {
-                let why = "all treatments of this study set their own (sessions); change them there";
-                Err(LoadError::option("--jobs", why))
-            }
-            false => Ok(()),
-        }
+        let is_unused = *workload == Workload::WorkList && jobs.is_none() && asked_jobs.is_some();
+        let why = "all treatments of this study set their own (sessions); change them there";
+        LoadError::option_if(is_unused && are_jobs_set, "--jobs", why)
     }
 }
 

@@ -10,7 +10,7 @@ use super::definition::{self, Definition, OptionTable, TreatmentSection};
 use super::source::{LoadError, StudyFile};
 use crate::arm::FACTORS;
 use crate::arrivals::{RATE, RATES_PER_S, rate_per_s};
-use crate::external::{ARMS, name_fault};
+use crate::external::{ARMS, MOST_BOOTS, name_fault};
 use crate::vcpus::{MOST_VCPUS, VCPUS, vcpus};
 use crate::worklist::{self, MAX_JOBS};
 use crate::{Arm, OptionValue, Options, Workload, command, instance};
@@ -34,11 +34,14 @@ const MOST_NUMBERS: usize = 200;
 impl StudyFile {
     pub(super) fn check(&self) -> Result<(), LoadError> {
         static SCHEMA: OnceLock<Schema> = OnceLock::new();
-        let Definition { options, engine_options, sweep, dop, jobs, treatments, .. } = &self.definition;
+        let Definition { options, engine_options, design, sweep, dop, jobs, treatments, .. } =
+            &self.definition;
         let table = self.source.table()?;
         self.limits(SCHEMA.get_or_init(definition::schema), &Value::Table(table), &mut Vec::new())?;
         self.words()?;
-        self.design()?;
+        let is_both = design.blocks.is_some() && (design.budget_s.is_some() || design.until.is_some());
+        let why = "blocks is given together with budget_s or until; keep one of them";
+        self.source.refuse_if(is_both, &["design", "blocks"], why)?;
         self.options(&["options"], options, Some(&self.definition.workload))?;
         self.options(&["engine_options"], engine_options, None)?;
         self.factors()?;
@@ -47,12 +50,9 @@ impl StudyFile {
         self.sections()?;
         self.external()?;
         self.comparisons()?;
-        match treatments.is_empty() && sweep.is_none() && dop.is_none() && jobs.is_none() {
-            true => Err(self.source.whole(
-                "the baseline has nothing to be compared with: add a [[treatment]] with a placement, or a [sweep]",
-            )),
-            false => Ok(()),
-        }
+        let is_alone = treatments.is_empty() && sweep.is_none() && dop.is_none() && jobs.is_none();
+        let way = "add a [[treatment]] with a placement, or a [sweep]";
+        self.source.refuse_if(is_alone, &[], format!("the baseline has nothing to be compared with: {way}"))
     }
 
     /// Numbers outside of what the schema allows.
@@ -79,41 +79,20 @@ impl StudyFile {
         else {
             return Ok(());
         };
-        match (least..=most).contains(&number) {
-            true => Ok(()),
-            false => {
-                let path: Vec<&str> = path.iter().map(String::as_str).collect();
-                let key = path.last().copied().unwrap_or_default();
-                Err(self.source.at(&path, format!("{key} is {number}, and {least} to {most} is allowed")))
-            }
-        }
+        let path: Vec<&str> = path.iter().map(String::as_str).collect();
+        let key = path.last().copied().unwrap_or_default();
+        let why = format!("{key} is {number}, and {least} to {most} is allowed");
+        self.source.refuse_if(!(least..=most).contains(&number), &path, why)
     }
 
     fn words(&self) -> Result<(), LoadError> {
         let name = self.name();
         for (key, word) in [("name", name), ("engine", self.engine()), ("workload", self.workload().name())] {
-            if word.trim().is_empty() {
-                return Err(self.source.at(&[key], format!("'{key}' is empty")));
-            }
+            self.source.refuse_if(word.trim().is_empty(), &[key], format!("'{key}' is empty"))?;
         }
-        match name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_')) {
-            true => Ok(()),
-            false => {
-                let what = "has characters other than letters, digits, - and _";
-                Err(self.source.at(&["name"], format!("name '{}' {what}", name.escape_debug())))
-            }
-        }
-    }
-
-    fn design(&self) -> Result<(), LoadError> {
-        let design = &self.definition.design;
-        match design.blocks.is_some() && (design.budget_s.is_some() || design.until.is_some()) {
-            true => Err(self.source.at(
-                &["design", "blocks"],
-                "blocks is given together with budget_s or until; keep one of them",
-            )),
-            false => Ok(()),
-        }
+        let is_plain = name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_'));
+        let what = "has characters other than letters, digits, - and _";
+        self.source.refuse_if(!is_plain, &["name"], format!("name '{}' {what}", name.escape_debug()))
     }
 
     fn options(
@@ -131,10 +110,8 @@ impl StudyFile {
     fn factors(&self) -> Result<(), LoadError> {
         let Definition { factors, options, workload, .. } = &self.definition;
         for (factor, levels) in factors {
-            if options.contains_key(factor) {
-                let why = format!("'{factor}' is both a factor and an option; keep one of them");
-                return Err(self.source.at(&["factors", factor], why));
-            }
+            let why = format!("'{factor}' is both a factor and an option; keep one of them");
+            self.source.refuse_if(options.contains_key(factor), &["factors", factor], why)?;
             if let Some((at, why)) = levels_fault(workload, factor, levels) {
                 let at = at.map(|at| at.to_string());
                 let path = ["factors", factor].into_iter().chain(at.as_deref());
@@ -152,11 +129,10 @@ impl StudyFile {
             let path = ["treatment", &at.to_string()];
             self.treatment(&path, treatment)?;
             let name = treatment.name();
-            if names.iter().any(|known| known == name) {
-                let key = if treatment.name.is_some() { "name" } else { "placement" };
-                let why = format!("treatment '{name}' appears twice");
-                return Err(self.source.at(&[&path[..], &[key]].concat(), why));
-            }
+            let key = if treatment.name.is_some() { "name" } else { "placement" };
+            let is_known = names.iter().any(|known| known == name);
+            let why = format!("treatment '{name}' appears twice");
+            self.source.refuse_if(is_known, &[path[0], path[1], key], why)?;
             names.push(name.to_owned());
         }
         Ok(())
@@ -173,37 +149,33 @@ impl StudyFile {
             }
         }
         self.options(&[path, &["set"]].concat(), &treatment.set, Some(workload))?;
-        let jobs = treatment.sessions.filter(|jobs| *workload == Workload::WorkList && *jobs > MAX_JOBS);
-        if let Some(jobs) = jobs {
-            let why = format!("{jobs} jobs; at most {MAX_JOBS} are allowed");
-            return Err(self.source.at(&[path, &["sessions"]].concat(), why));
-        }
+        let jobs = treatment.sessions.filter(|_| *workload == Workload::WorkList).unwrap_or(0);
+        let why = format!("{jobs} jobs; at most {MAX_JOBS} are allowed");
+        self.source.refuse_if(jobs > MAX_JOBS, &[path, &["sessions"]].concat(), why)?;
         self.pin(path, treatment.pin)
     }
 
     /// Threads of a parallel query, and jobs of a work list, have no logical CPU of their own.
     fn pin(&self, path: &[&str], pin: Option<Pin>) -> Result<(), LoadError> {
-        if pin != Some(Pin::Each) || !self.definition.shares_placement() {
-            return Ok(());
-        }
+        let is_wrong = pin == Some(Pin::Each) && self.definition.shares_placement();
         let who = if self.workload().has_dop() { "threads of a query" } else { "jobs of a work list" };
         let why = format!("pin is 'each', but the {who} share the placement; set is allowed");
-        Err(self.source.at(&[path, &["pin"]].concat(), why))
+        self.source.refuse_if(is_wrong, &[path, &["pin"]].concat(), why)
     }
 
     fn sweep(&self) -> Result<(), LoadError> {
         let Some(sweep) = &self.definition.sweep else { return Ok(()) };
         self.pin(&["sweep"], sweep.pin)?;
         for (factor, level) in sweep.only.iter() {
-            let refused = |why: String| Err(self.source.at(&["sweep", "only", factor], why));
+            let path = ["sweep", "only", factor];
             let Some(levels) = self.definition.factors.get(factor) else {
                 let known = listed(self.definition.factors.keys());
-                return refused(format!("there is no factor '{factor}' in [factors]; it has {known}"));
+                let why = format!("there is no factor '{factor}' in [factors]; it has {known}");
+                return Err(self.source.at(&path, why));
             };
-            if !levels.contains(level) {
-                let known = listed(levels);
-                return refused(format!("factor '{factor}' has no level '{level}'; its levels are {known}"));
-            }
+            let known = listed(levels);
+            let why = format!("factor '{factor}' has no level '{level}'; its levels are {known}");
+            self.source.refuse_if(!levels.contains(level), &path, why)?;
         }
         Ok(())
     }
@@ -212,86 +184,74 @@ impl StudyFile {
     fn sections(&self) -> Result<(), LoadError> {
         let Definition { sweep, dop, jobs, workload, .. } = &self.definition;
         if let Some(dop) = dop {
-            if !workload.has_dop() {
-                return Err(self.source.at(&["workload"], without_dop(workload)));
-            }
+            self.source.refuse_if(!workload.has_dop(), &["workload"], without_dop(workload))?;
             self.few(&["dop", "levels"], dop.levels.0.as_deref())?;
             self.few(&["dop", "streams"], dop.streams.as_ref().and_then(|streams| streams.0.as_deref()))?;
         }
         if let Some(jobs) = jobs {
-            let refused = |why: &str| Err(self.source.at(&["jobs", "placements"], why));
-            if *workload != Workload::WorkList {
-                let only = Workload::WorkList;
-                let why =
-                    format!("workload '{workload}' has no [jobs]: it is for {only}; leave the section out");
-                return Err(self.source.at(&["workload"], why));
-            }
-            if sweep.is_some() {
-                return refused("a work list has [jobs], or a [sweep] of sessions; keep one of them");
-            }
-            if jobs.placements.is_empty() {
-                return refused("placements of [jobs]: the list is empty; add a placement such as \"all\"");
-            }
+            let only = Workload::WorkList;
+            let why = format!("workload '{workload}' has no [jobs]: it is for {only}; leave the section out");
+            self.source.refuse_if(*workload != only, &["workload"], why)?;
+            let path = ["jobs", "placements"];
+            let why = "a work list has [jobs], or a [sweep] of sessions; keep one of them";
+            self.source.refuse_if(sweep.is_some(), &path, why)?;
+            let why = "placements of [jobs]: the list is empty; add a placement such as \"all\"";
+            self.source.refuse_if(jobs.placements.is_empty(), &path, why)?;
             self.few(&["jobs", "levels"], jobs.levels.0.as_deref())?;
         }
         Ok(())
     }
 
     fn few(&self, path: &[&str; 2], numbers: Option<&[u32]>) -> Result<(), LoadError> {
-        match numbers.is_some_and(|numbers| numbers.len() > MOST_NUMBERS) {
-            true => {
-                let [section, key] = path;
-                let why =
-                    format!("{key} of [{section}]: at most {MOST_NUMBERS} numbers are allowed; remove some");
-                Err(self.source.at(path, why))
-            }
-            false => Ok(()),
-        }
+        let [section, key] = path;
+        let why = format!("{key} of [{section}]: at most {MOST_NUMBERS} numbers are allowed; remove some");
+        self.source.refuse_if(numbers.is_some_and(|numbers| numbers.len() > MOST_NUMBERS), path, why)
     }
 
     fn external(&self) -> Result<(), LoadError> {
         let Definition { external, factors, workload, design, sweep, .. } = &self.definition;
         let Some(external) = external else { return Ok(()) };
         let arms = &external.arms;
-        let at = |path: &[&str], why: String| Err(self.source.at(&[&["external"], path].concat(), why));
-        if !(ARMS.0..=ARMS.1).contains(&arms.len()) {
-            return at(&["arms"], format!("{} arms; {} to {} are allowed", arms.len(), ARMS.0, ARMS.1));
-        }
+        let refuse_if = |is_wrong: bool, path: &[&str], why: String| {
+            self.source.refuse_if(is_wrong, &[&["external"], path].concat(), why)
+        };
+        let (least, most) = ARMS;
+        let why = format!("{} arms; {least} to {most} are allowed", arms.len());
+        refuse_if(!(least..=most).contains(&arms.len()), &["arms"], why)?;
         for (number, arm) in arms.iter().enumerate() {
             let twice = || format!("arm '{arm}' appears twice");
             let fault = name_fault(arm).or_else(|| arms[..number].contains(arm).then(twice));
             if let Some(why) = fault {
-                return at(&["arms", &number.to_string()], why);
+                return refuse_if(true, &["arms", &number.to_string()], why);
             }
         }
         if let Some(factor) = factors.keys().find(|factor| FACTORS.contains(&factor.as_str())) {
             let why = format!("factor '{factor}' switches the machine, as [external] does: keep one of them");
             return Err(self.source.at(&["factors", factor], why));
         }
-        let fewest = arms.len() as u32;
-        if let Some(boots) = external.boots.filter(|boots| *boots < fewest) {
-            let most = crate::external::MOST_BOOTS;
-            return at(&["boots"], format!("boots is {boots}, and {fewest} to {most} is allowed"));
-        }
+        let (fewest, most) = (arms.len() as u32, MOST_BOOTS);
+        let boots = external.boots.unwrap_or(fewest);
+        refuse_if(
+            boots < fewest,
+            &["boots"],
+            format!("boots is {boots}, and {fewest} to {most} is allowed"),
+        )?;
         let expect = external.expect.keys().map(|arm| ("expect", arm));
         for (key, arm) in expect.chain(external.switch.keys().map(|arm| ("switch", arm))) {
-            if !arms.contains(arm) {
-                return at(&[key, arm], format!("there is no arm '{arm}'; arms are {}", listed(arms)));
-            }
+            let why = format!("there is no arm '{arm}'; arms are {}", listed(arms));
+            refuse_if(!arms.contains(arm), &[key, arm], why)?;
         }
-        let is_empty = |words: &Option<String>| words.as_ref().is_some_and(|words| words.trim().is_empty());
-        if let Some((arm, _)) = external.expect.iter().find(|(_, expect)| is_empty(&expect.kernel)) {
-            return at(&["expect", arm, "kernel"], "kernel is empty; give a release such as 6.1".to_owned());
+        for (arm, expect) in &external.expect {
+            let is_empty = expect.kernel.as_ref().is_some_and(|words| words.trim().is_empty());
+            let why = "kernel is empty; give a release such as 6.1".to_owned();
+            refuse_if(is_empty, &["expect", arm, "kernel"], why)?;
         }
-        let mut switches = external.switch.iter();
-        if let Some((arm, _)) = switches.find(|(_, words)| words.first().is_none_or(String::is_empty)) {
-            let why = "a command must be a list of a program and its arguments";
-            return at(&["switch", arm], why.to_owned());
+        for (arm, words) in &external.switch {
+            let why = "a command must be a list of a program and its arguments".to_owned();
+            refuse_if(words.first().is_none_or(String::is_empty), &["switch", arm], why)?;
         }
-        if !workload.is_sliced() {
-            let why = format!("external arms compare rates, and the workload {workload} has none");
-            return at(&["arms"], why);
-        }
+        let why = format!("external arms compare rates, and the workload {workload} has none");
+        refuse_if(!workload.is_sliced(), &["arms"], why)?;
         let beside = [
             ("[sweep]", sweep.is_some()),
             ("[dop]", self.definition.dop.is_some()),
@@ -301,13 +261,10 @@ impl StudyFile {
             ("until", design.until.is_some()),
             ("long_windows", design.long_windows.is_some_and(|count| count > 0)),
         ];
-        match beside.into_iter().find(|(_, is_there)| *is_there) {
-            Some((what, _)) => {
-                let why = "cannot be combined with [external], whose boots have their own blocks; remove one of them";
-                at(&["arms"], format!("{what} {why}"))
-            }
-            None => Ok(()),
-        }
+        let why = "cannot be combined with [external], whose boots have their own blocks; remove one of them";
+        beside
+            .into_iter()
+            .try_for_each(|(what, is_there)| refuse_if(is_there, &["arms"], format!("{what} {why}")))
     }
 
     fn comparisons(&self) -> Result<(), LoadError> {
@@ -317,32 +274,32 @@ impl StudyFile {
             std::iter::once(&baseline).chain(treatments).map(TreatmentSection::name).collect();
         for (at, comparison) in comparisons.iter().enumerate() {
             let number = at.to_string();
-            let refused = |key: &str, why: String| Err(self.source.at(&["comparison", &number, key], why));
+            let refuse_if = |is_wrong: bool, key: &str, why: String| {
+                self.source.refuse_if(is_wrong, &["comparison", &number, key], why)
+            };
             for (key, side) in [("treatment", &comparison.treatment), ("baseline", &comparison.baseline)] {
                 if !known.contains(&side.as_str()) {
-                    let known = listed(&known);
-                    return refused(key, format!("there is no treatment '{side}'; treatments are {known}"));
+                    let why = format!("there is no treatment '{side}'; treatments are {}", listed(&known));
+                    return refuse_if(true, key, why);
                 }
             }
-            if comparison.treatment == comparison.baseline {
-                return refused("baseline", "treatment and baseline are the same".to_owned());
-            }
-            if comparisons[..at].iter().any(|other| other.name == comparison.name) {
-                return refused("name", format!("comparison '{}' appears twice", comparison.name.0));
-            }
+            let is_same = comparison.treatment == comparison.baseline;
+            refuse_if(is_same, "baseline", "treatment and baseline are the same".to_owned())?;
+            let is_twice = comparisons[..at].iter().any(|other| other.name == comparison.name);
+            refuse_if(is_twice, "name", format!("comparison '{}' appears twice", comparison.name.0))?;
         }
         Ok(())
     }
 
     /// Refuses the first key `service` with this error: a key without effect would mislead.
     pub(super) fn no_service(&self, fault: &str) -> Result<(), LoadError> {
-        if self.definition.baseline.service.is_some() {
-            return Err(self.source.at(&["baseline", "service"], fault));
-        }
-        match self.definition.treatments.iter().position(|treatment| treatment.service.is_some()) {
-            Some(at) => Err(self.source.at(&["treatment", &at.to_string(), "service"], fault)),
-            None => Ok(()),
-        }
+        let is_set = self.definition.baseline.service.is_some();
+        self.source.refuse_if(is_set, &["baseline", "service"], fault)?;
+        let mut treatments = self.definition.treatments.iter().enumerate();
+        treatments.try_for_each(|(at, treatment)| {
+            let path = ["treatment", &at.to_string(), "service"];
+            self.source.refuse_if(treatment.service.is_some(), &path, fault)
+        })
     }
 }
 

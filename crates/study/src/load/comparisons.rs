@@ -7,6 +7,7 @@ use super::definition::{ComparisonSection, TreatmentSection};
 use super::factors;
 use super::quota::Reached;
 use super::source::{LoadError, StudyFile};
+use crate::study::distinct;
 use crate::version::NAMES;
 use crate::{Comparison, ComparisonKind, Options, Role, Study};
 
@@ -44,8 +45,7 @@ pub(super) fn add(
     resolver: &Resolver<'_>,
     both_threads: &[String],
 ) -> Result<(), LoadError> {
-    let has_placements =
-        resolver.overrides.placements.is_some() && resolver.definition.sections().next().is_none();
+    let has_placements = resolver.overrides.placements.is_some() && resolver.definition.section().is_none();
     let mut named = Vec::new();
     for group in groups {
         if resolver.overrides.versions.is_some() {
@@ -351,13 +351,7 @@ fn known<'a>(study: &'a Study, groups: &'a [Group]) -> Vec<&'a str> {
     let bare = groups.first().into_iter().flat_map(|group| &group.candidates);
     let bare = bare.map(|candidate| (candidate.role, candidate.name.as_str()));
     let whole = study.treatments.iter().map(|treatment| (treatment.role, treatment.name.as_str()));
-    let mut names = Vec::new();
-    for (role, name) in bare.chain(whole) {
-        if role != Role::BaselineTwin && !names.contains(&name) {
-            names.push(name);
-        }
-    }
-    names
+    distinct(bare.chain(whole).filter(|(role, _)| *role != Role::BaselineTwin).map(|(_, name)| name))
 }
 
 /// The known names most similar to what was typed (Jaro-Winkler similarity).

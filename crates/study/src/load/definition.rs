@@ -5,6 +5,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Deref;
 
+use schemars::generate::SchemaSettings;
+use schemars::transform::RecursiveTransform;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{DeserializeSeed, Error as _, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
@@ -392,10 +394,10 @@ impl Definition {
         }
     }
 
-    /// The sections that have treatments of their own.
-    pub fn sections(&self) -> impl Iterator<Item = &'static str> {
-        let sections = [("[dop]", self.dop.is_some()), ("[jobs]", self.jobs.is_some())];
-        sections.into_iter().filter(|(_, is_there)| *is_there).map(|(section, _)| section)
+    /// The section that has treatments of its own, if there is one.
+    pub fn section(&self) -> Option<&'static str> {
+        let dop = self.dop.as_ref().map(|_| "[dop]");
+        dop.or(self.jobs.as_ref().map(|_| "[jobs]"))
     }
 }
 
@@ -650,46 +652,39 @@ schemas! {
 
 /// The JSON schema (draft 7) of study definitions, for editors.
 pub fn schema() -> serde_json::Value {
-    let settings =
-        schemars::generate::SchemaSettings::draft07().with(|settings| settings.inline_subschemas = true);
-    let mut schema = settings.into_generator().into_root_schema_for::<Definition>().to_value();
-    plain(&mut schema);
-    schema
+    let settings = SchemaSettings::draft07()
+        .with(|settings| settings.inline_subschemas = true)
+        .with_transform(RecursiveTransform(plain));
+    settings.into_generator().into_root_schema_for::<Definition>().to_value()
 }
 
 /// Takes out what TOML has not (null) and what says nothing to an editor (formats of integers, defaults of tables), and
 /// puts paragraphs on one line.
-fn plain(schema: &mut serde_json::Value) {
-    use serde_json::Value;
-    match schema {
-        Value::Object(keys) => {
-            keys.remove("format");
-            if keys.get("default").is_some_and(Value::is_null) {
-                keys.remove("default");
-            }
-            if let Some(Value::Array(types)) = keys.get_mut("type") {
-                types.retain(|one| one != "null");
-                if let [one] = &types[..] {
-                    let one = one.clone();
-                    keys.insert("type".to_owned(), one);
-                }
-            }
-            if let Some([one, Value::Object(null)]) =
-                keys.get("anyOf").and_then(Value::as_array).map(Vec::as_slice)
-                && null.get("type").is_some_and(|kind| kind == "null")
-                && let Value::Object(one) = one.clone()
-            {
-                keys.remove("anyOf");
-                for (key, value) in one {
-                    keys.entry(key).or_insert(value);
-                }
-            }
-            if let Some(Value::String(text)) = keys.get_mut("description") {
-                *text = text.replace('\n', " ");
-            }
-            keys.values_mut().for_each(plain);
+fn plain(schema: &mut Schema) {
+    let Some(keys) = schema.as_object_mut() else { return };
+    keys.remove("format");
+    if keys.get("default").is_some_and(serde_json::Value::is_null) {
+        keys.remove("default");
+    }
+    if let Some(serde_json::Value::Array(types)) = keys.get_mut("type") {
+        types.retain(|one| one != "null");
+        if let [one] = &types[..] {
+            let one = one.clone();
+            keys.insert("type".to_owned(), one);
         }
-        Value::Array(items) => items.iter_mut().for_each(plain),
-        _ => {}
+    }
+    let null = serde_json::json!({"type": "null"});
+    if let Some([serde_json::Value::Object(one), other]) =
+        keys.get("anyOf").and_then(serde_json::Value::as_array).map(Vec::as_slice)
+        && *other == null
+    {
+        let one = one.clone();
+        keys.remove("anyOf");
+        for (key, value) in one {
+            keys.entry(key).or_insert(value);
+        }
+    }
+    if let Some(serde_json::Value::String(text)) = keys.get_mut("description") {
+        *text = text.replace('\n', " ");
     }
 }

@@ -109,6 +109,7 @@ pub(super) fn expand(
 }
 
 /// The treatments that a machine has.
+#[derive(Default)]
 struct AvailableTreatments {
     /// Baseline, twin, and what is compared with them.
     candidates: Vec<Candidate>,
@@ -136,12 +137,7 @@ impl Resolver<'_> {
         let Overrides { placements, dops, jobs, versions, .. } = self.overrides;
         let alone = self.baseline()?;
         let candidates = vec![alone.clone(), alone.twin()];
-        let mut found = AvailableTreatments {
-            candidates,
-            absent: Vec::new(),
-            aliases: BTreeMap::new(),
-            left_out: Vec::new(),
-        };
+        let mut found = AvailableTreatments { candidates, ..AvailableTreatments::default() };
         let is_dop = self.definition.dop.is_some() && (placements.is_some() || dops.is_some());
         let is_jobs = self.definition.jobs.is_some() && (placements.is_some() || jobs.is_some());
         if is_dop || is_jobs {
@@ -343,14 +339,11 @@ impl Resolver<'_> {
     /// A power test has one stream.
     fn one_stream(&self, options: &Options, candidates: &[Candidate]) -> Result<(), LoadError> {
         let is_power = self.definition.workload == Workload::Tpch && tpch::test(options) == tpch::Test::Power;
-        match candidates.iter().find(|candidate| is_power && candidate.sessions != 1) {
-            Some(Candidate { name, sessions, .. }) => {
-                let why = format!("treatment '{name}' has {sessions} streams, and test = power has one");
-                let way = "use the preset tpch-streams, or test = throughput, for several";
-                Err(self.file.source.whole(format!("{why}; {way}")))
-            }
-            None => Ok(()),
-        }
+        candidates.iter().try_for_each(|Candidate { name, sessions, .. }| {
+            let why = format!("treatment '{name}' has {sessions} streams, and test = power has one");
+            let way = "use the preset tpch-streams, or test = throughput, for several";
+            self.file.source.refuse_if(is_power && *sessions != 1, &[], format!("{why}; {way}"))
+        })
     }
 
     /// Why a large machine has no session sweep, and how long one would take.
@@ -376,9 +369,8 @@ impl Resolver<'_> {
         let parser = command::parsers::find(worklist::PARSER)
             .map_err(|error| self.file.source.at(&["workload"], error.to_string()))?;
         for group in groups {
-            for (key, value) in &parser.options {
-                group.options.entry(key.clone()).or_insert_with(|| value.clone());
-            }
+            let given = std::mem::replace(&mut group.options, parser.options());
+            group.options.extend(given);
         }
         Ok(())
     }
@@ -420,17 +412,14 @@ impl Resolver<'_> {
 
     /// Refuses a study of A and A′ alone, which would run for its whole budget without a result.
     fn something_compared(&self, groups: &[Group], left_out: &[String]) -> Result<(), LoadError> {
-        if groups.iter().any(|group| group.compared().next().is_some()) {
-            return Ok(());
-        }
-        let left_out = match left_out.is_empty() {
-            true => String::new(),
-            false => format!("; left out here: {}", left_out.join("; ")),
-        };
-        let message = format!(
+        let is_alone = groups.iter().all(|group| group.compared().next().is_none());
+        let is_whole = left_out.is_empty();
+        let left_out =
+            if is_whole { String::new() } else { format!("; left out here: {}", left_out.join("; ")) };
+        let why = format!(
             "nothing to compare: no treatment and no sweep point differs from the baseline{left_out}; add a placement or more sessions"
         );
-        Err(self.file.source.whole(message))
+        self.file.source.refuse_if(is_alone, &[], why)
     }
 
     fn too_many(&self) -> LoadError {
@@ -445,12 +434,9 @@ impl Resolver<'_> {
         }
         let mut names: Vec<&str> = study.treatments.iter().map(|treatment| treatment.name.as_str()).collect();
         names.sort_unstable();
-        match names.windows(2).find(|pair| pair[0] == pair[1]) {
-            Some(pair) => {
-                Err(self.file.source.whole(format!("two treatments are called '{}'; rename one", pair[0])))
-            }
-            None => Ok(()),
-        }
+        let why = |name: &str| format!("two treatments are called '{name}'; rename one");
+        let twice = names.windows(2).find(|pair| pair[0] == pair[1]);
+        twice.map_or(Ok(()), |pair| Err(self.file.source.whole(why(pair[0]))))
     }
 }
 

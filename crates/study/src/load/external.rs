@@ -35,10 +35,9 @@ impl Resolver<'_> {
                 overrides.factors.keys().any(|factor| FACTORS.contains(&factor.as_str())),
             ),
         ];
-        let Some((option, _)) = given.into_iter().find(|(_, is_given)| *is_given) else { return Ok(()) };
         let why =
             "a study with external arms has the blocks and treatments of its definition; change them there";
-        Err(LoadError::option(option, why))
+        given.into_iter().try_for_each(|(option, is_given)| LoadError::option_if(is_given, option, why))
     }
 
     /// Sets a study's external arms, and the number of blocks that they need.

@@ -134,8 +134,8 @@ pub(super) fn size_groups(
 
 /// The level of `data` of a group.
 fn level(group: &Group) -> Option<&'static str> {
-    let OptionValue::Text(word) = group.options.get("data")? else { return None };
-    super::check::DATA_LEVELS.into_iter().find(|level| level == word)
+    let word = group.options.get("data")?.text()?;
+    super::check::DATA_LEVELS.into_iter().find(|level| *level == word)
 }
 
 /// The options that set the size of the data.
@@ -154,16 +154,13 @@ fn explicit_blocks(groups: &mut [Group], block: u64) -> Result<Vec<Option<u64>>,
             let why = format!("{} set the size of the data: keep one of them", given.join(" and "));
             return Err(LoadError::option(given[0], why));
         }
-        let of_factor = SIZES.iter().any(|key| group.levels.contains_key(*key));
-        let mut take = |key: &str, factor: u64| match group.options.remove(key) {
-            Some(OptionValue::Integer(count)) => {
-                u64::try_from(count).ok().map(|count| count.saturating_mul(factor))
-            }
+        let Some(key) = given.first() else { return Ok(None) };
+        let factor = if *key == "data_mib" { MIB / block } else { 1 };
+        let found = match group.options.remove(*key) {
             Some(OptionValue::Number(count)) => Some(((count * factor as f64) as u64).max(1)),
-            _ => None,
+            other => other.and_then(|count| Some(count.whole()?.saturating_mul(factor))),
         };
-        let (blocks, scale, mib) = (take("blocks", 1), take("scale", 1), take("data_mib", MIB / block));
-        let found = blocks.or(scale).or(mib);
+        let of_factor = SIZES.iter().any(|key| group.levels.contains_key(*key));
         let meant = of_factor || !any_beyond || level(group) == Some("memory");
         Ok(found.filter(|_| meant || level(group).is_none()))
     };
@@ -175,22 +172,17 @@ fn caches(topology: &Topology, lines: &mut Vec<String>) -> Caches {
         let used = topology.caches.iter().filter(move |cache| cache.level == level && !cache.cpus.is_empty());
         used.filter_map(|cache| cache.size_bytes).filter(|&bytes| bytes > 0)
     };
-    let (l2, largest_l2) = sizes(2).min().zip(sizes(2).max()).unwrap_or_else(|| {
-        lines.push(format!(
-            "the system does not report the size of the L2 caches: {} is assumed",
-            size(ASSUMED_L2_BYTES)
-        ));
-        (ASSUMED_L2_BYTES, ASSUMED_L2_BYTES)
-    });
+    let ends = |level: u32| sizes(level).min().zip(sizes(level).max());
+    let mut or_assumed = |found: Option<(u64, u64)>, what: &str, bytes: u64| {
+        found.unwrap_or_else(|| {
+            let assumed = size(bytes);
+            lines.push(format!("the system does not report the size of the {what}: {assumed} is assumed"));
+            (bytes, bytes)
+        })
+    };
     let last = topology.caches.iter().map(|cache| cache.level).max().filter(|&level| level >= 2);
-    let llc = last.and_then(|level| Some((sizes(level).min()?, sizes(level).max()?)));
-    let (smallest_llc, largest_llc) = llc.unwrap_or_else(|| {
-        lines.push(format!(
-            "the system does not report the size of the LLC: {} is assumed",
-            size(ASSUMED_LLC_BYTES)
-        ));
-        (ASSUMED_LLC_BYTES, ASSUMED_LLC_BYTES)
-    });
+    let (l2, largest_l2) = or_assumed(ends(2), "L2 caches", ASSUMED_L2_BYTES);
+    let (smallest_llc, largest_llc) = or_assumed(last.and_then(ends), "LLC", ASSUMED_LLC_BYTES);
     Caches { l2, largest_l2, smallest_llc, largest_llc }
 }
 
@@ -286,17 +278,11 @@ impl Sizing<'_> {
 
 /// If a level is small, a step must not read more than half of it, or every step would read the same blocks.
 fn shorter_steps(group: &mut Group, blocks: u64) -> Option<String> {
-    let longest = whole((blocks / 2).max(1));
-    match (group.options.get("work_unit"), &longest) {
-        (Some(OptionValue::Integer(asked)), OptionValue::Integer(most)) if asked > most => {
-            let label = group.labels.get("data").map_or("small", String::as_str);
-            let line =
-                format!("data={label}: {blocks} blocks, so a step reads {most} and not {asked} (work_unit)");
-            group.options.insert("work_unit".to_owned(), longest);
-            Some(line)
-        }
-        _ => None,
-    }
+    let most = (blocks / 2).max(1);
+    let asked = group.options.get("work_unit")?.whole().filter(|asked| *asked > most)?;
+    group.options.insert("work_unit".to_owned(), whole(most));
+    let label = group.labels.get("data").map_or("small", String::as_str);
+    Some(format!("data={label}: {blocks} blocks, so a step reads {most} and not {asked} (work_unit)"))
 }
 
 fn whole(count: u64) -> OptionValue {

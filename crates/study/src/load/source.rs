@@ -83,6 +83,15 @@ impl LoadError {
     pub(super) fn option(option: impl Into<String>, why: impl Into<String>) -> Self {
         Self::Override { option: option.into(), why: why.into() }
     }
+
+    /// Refuses a command-line option if it is wrong.
+    pub(super) fn option_if(
+        is_wrong: bool,
+        option: impl Into<String>,
+        why: impl Into<String>,
+    ) -> Result<(), Self> {
+        if is_wrong { Err(Self::option(option, why)) } else { Ok(()) }
+    }
 }
 
 /// A text in which positions are found.
@@ -97,6 +106,11 @@ impl Source {
     /// has not all of them, as far as it has.
     pub fn at(&self, path: &[&str], message: impl Into<String>) -> LoadError {
         self.at_byte(self.start_of(path).unwrap_or(0), message)
+    }
+
+    /// Refuses the value of a key if it is wrong.
+    pub fn refuse_if(&self, is_wrong: bool, path: &[&str], why: impl Into<String>) -> Result<(), LoadError> {
+        if is_wrong { Err(self.at(path, why)) } else { Ok(()) }
     }
 
     /// An error of the whole text.
@@ -245,11 +259,7 @@ impl StudyFile {
     /// # Errors
     /// [`LoadError::UnknownPreset`], with the names that exist.
     pub fn preset(name: &str) -> Result<Self, LoadError> {
-        let Some(text) = presets::get(name) else {
-            let known: Vec<&str> = presets::names().iter().map(|(name, _)| *name).collect();
-            return Err(LoadError::UnknownPreset { name: name.to_owned(), known: known.join(", ") });
-        };
-        Ok(Self { is_preset: true, ..Self::parse(text, &format!("preset {name}"))? })
+        Self::preset_with(name, "")
     }
 
     /// Reads a preset with more definitions at its end.
@@ -257,7 +267,10 @@ impl StudyFile {
     /// # Errors
     /// As [`Self::preset`]; what is added is faulty.
     pub fn preset_with(name: &str, more: &str) -> Result<Self, LoadError> {
-        let Some(text) = presets::get(name) else { return Self::preset(name) };
+        let Some(text) = presets::get(name) else {
+            let known: Vec<&str> = presets::names().iter().map(|(name, _)| *name).collect();
+            return Err(LoadError::UnknownPreset { name: name.to_owned(), known: known.join(", ") });
+        };
         Ok(Self { is_preset: true, ..Self::parse(&format!("{text}\n{more}"), &format!("preset {name}"))? })
     }
 

@@ -68,11 +68,7 @@ fn fault(study: &Study) -> Option<String> {
         let is_valid = cpus.is_finite() && cpus > 0.0 && period_ns > 0;
         (!is_valid).then(|| format!("quota: {cpus} CPUs in {period_ns} ns is invalid"))
     };
-    let external = || {
-        let is_valid = study.external.as_ref()?.is_valid(study.treatments.len());
-        (!is_valid).then(|| "external: invalid arms, boots or blocks".to_owned())
-    };
-    unsound(study).map(str::to_owned).or_else(properties).or_else(quota).or_else(external)
+    unsound(study).map(str::to_owned).or_else(properties).or_else(quota)
 }
 
 /// A value that would make readers compute with impossible numbers or names.
@@ -91,6 +87,7 @@ fn unsound(study: &Study) -> Option<&'static str> {
         !known(&one.treatment) || one.baseline.is_empty() || !one.baseline.iter().all(known)
     };
     let sessions = study.treatments.iter().any(|treatment| treatment.sessions >= MOST);
+    let external = study.external.as_ref().is_none_or(|external| external.is_valid(study.treatments.len()));
     [
         (!(design.level > 0.0 && design.level < 1.0), "confidence level is not between 0 and 1"),
         (!(design.margin > 0.0 && design.margin < 1.0), "margin is not between 0 and 1"),
@@ -101,6 +98,7 @@ fn unsound(study: &Study) -> Option<&'static str> {
         (sessions, "number of sessions is out of range"),
         (twice, "treatments do not have different names"),
         (study.comparisons.iter().any(leads_nowhere), "comparisons name treatments that it does not have"),
+        (!external, "external: invalid arms, boots or blocks"),
     ]
     .into_iter()
     .find_map(|(absurd, what)| absurd.then_some(what))

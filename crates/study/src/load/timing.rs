@@ -67,7 +67,8 @@ impl Resolver<'_> {
         // The file's slices are for timed windows. If the command line fixes the work instead, a round is one whole run,
         // and the slice its time limit.
         let Definition { options, factors, workload, .. } = self.definition;
-        let in_file = options.contains_key(FIXED_WORK) || factors.contains_key(FIXED_WORK);
+        let has = |key: &str| options.contains_key(key) || factors.contains_key(key);
+        let in_file = has(FIXED_WORK);
         let queries = self.query_rounds();
         let is_command = workload.runs_whole();
         let fixed = in_file || is_command || overrides.options.contains_key(FIXED_WORK) || queries.is_some();
@@ -75,13 +76,12 @@ impl Resolver<'_> {
             self.whole_runs()?;
         }
         let in_turns = !is_command && workload.takes_turns(engine_options);
-        if in_turns && overrides.rounds.is_some_and(|rounds| rounds > 1) {
-            let why = "the server is bound for whole runs, one of each treatment in every block: give --blocks for more \
-                       of them, or --engine-option affinity=keep for slices on a server that is not bound";
-            return Err(LoadError::option("--rounds", why));
-        }
+        let has_rounds = in_turns && overrides.rounds.is_some_and(|rounds| rounds > 1);
+        let why = "the server is bound for whole runs, one of each treatment in every block: give --blocks for more \
+                   of them, or --engine-option affinity=keep for slices on a server that is not bound";
+        LoadError::option_if(has_rounds, "--rounds", why)?;
         let rates = self.rates_per_s();
-        let rate_in_file = options.contains_key(RATE) || factors.contains_key(RATE);
+        let rate_in_file = has(RATE);
         let (rounds, slice_ms, rewarm_ms) = match queries {
             // The engine enforces the time limit of each treatment's command.
             None if is_command => (1, command::MAX_TIMEOUT_S as f64 * 1e3, Some(command::LEAD_MS)),
@@ -133,14 +133,10 @@ impl Resolver<'_> {
     fn whole_runs(&self) -> Result<(), LoadError> {
         let DesignSection { rounds, slice_ms, .. } = self.definition.design;
         let what = if self.definition.workload == Workload::Command { "a command" } else { "a work list" };
-        if rounds.is_some_and(|rounds| rounds != 1) {
-            let why = format!("{what} runs once in every block: rounds must be 1");
-            return Err(self.file.source.at(&["design", "rounds"], why));
-        }
-        if slice_ms.is_some() {
-            let why = format!("{what} has no slices: timeout_s limits a run");
-            return Err(self.file.source.at(&["design", "slice_ms"], why));
-        }
+        let why = format!("{what} runs once in every block: rounds must be 1");
+        self.file.source.refuse_if(rounds.is_some_and(|rounds| rounds != 1), &["design", "rounds"], why)?;
+        let why = format!("{what} has no slices: timeout_s limits a run");
+        self.file.source.refuse_if(slice_ms.is_some(), &["design", "slice_ms"], why)?;
         let given = [
             (
                 "--rounds",
@@ -154,10 +150,9 @@ impl Resolver<'_> {
             ),
             ("--rewarm", self.overrides.rewarm_ms.is_some(), "has no slices to warm up for"),
         ];
-        match given.into_iter().find(|(_, is_given, _)| *is_given) {
-            Some((option, _, why)) => Err(LoadError::option(option, format!("{what} {why}"))),
-            None => Ok(()),
-        }
+        given.into_iter().try_for_each(|(option, is_given, why)| {
+            LoadError::option_if(is_given, option, format!("{what} {why}"))
+        })
     }
 
     /// Rounds of one pass through the queries, for a workload with queries.
@@ -203,10 +198,8 @@ impl Resolver<'_> {
                 MOST_SLICED_MS / 1e3,
                 design.rounds
             );
-            return Err(match asked {
-                Some(_) => LoadError::option(format!("--{key}"), why),
-                None => self.file.source.at(&["design", &format!("{key}_ms")], why),
-            });
+            let (option, key) = (format!("--{key}"), format!("{key}_ms"));
+            return Err(self.refused(asked.is_some(), &option, &["design", &key], why));
         }
         Ok(())
     }
@@ -280,11 +273,11 @@ impl Resolver<'_> {
     /// Long windows are requested, but the study cannot have them.
     fn settle_long_windows(&self, study: &mut Study) -> Result<(), LoadError> {
         let design = &self.definition.design;
-        let refused =
-            |why: String| match design.long_windows.filter(|_| self.overrides.long_windows.is_none()) {
-                Some(_) => self.file.source.at(&["design", "long_windows"], format!("long_windows: {why}")),
-                None => LoadError::option("--long-windows", why),
-            };
+        let refused = |why: String| {
+            let in_file = self.overrides.long_windows.is_none() && design.long_windows.is_some();
+            let why = if in_file { format!("long_windows: {why}") } else { why };
+            self.refused(!in_file, "--long-windows", &["design", "long_windows"], why)
+        };
         let asked = self.overrides.long_windows.or(design.long_windows);
         match asked {
             Some(0) => return Ok(()),
@@ -322,12 +315,10 @@ fn check_ranges(overrides: &Overrides) -> Result<(), LoadError> {
         ("--until", until, 0.01..=90.0, "%; 0.01% to 90% is allowed"),
         ("--blocks", blocks.map(f64::from), 1.0..=100_000.0, " blocks; 1 to 100000 are allowed"),
     ];
-    for (option, value, allowed, words) in given {
-        if let Some(value) = value.filter(|value| !allowed.contains(value)) {
-            return Err(LoadError::option(option, format!("{value}{words}")));
-        }
-    }
-    Ok(())
+    given.into_iter().try_for_each(|(option, value, allowed, words)| {
+        let value = value.unwrap_or(*allowed.start());
+        LoadError::option_if(!allowed.contains(&value), option, format!("{value}{words}"))
+    })
 }
 
 /// Estimated seconds for a number of blocks.

@@ -43,13 +43,12 @@ pub(super) fn candidates(versions: &[Options; 2], placed: Vec<Candidate>) -> Vec
 /// An invalid setting, equal versions, or a study with treatments beside its placements.
 pub(super) fn check(file: &StudyFile, versions: &[Options; 2]) -> Result<(), LoadError> {
     let definition = &file.definition;
-    if definition.sections().next().is_some() || definition.external.is_some() {
-        let why = format!(
-            "study {} has treatments beside placements: compare two levels there with --factor of threadwise run",
-            file.name()
-        );
-        return Err(LoadError::option("ab", why));
-    }
+    let has_others = definition.section().is_some() || definition.external.is_some();
+    let why = format!(
+        "study {} has treatments beside placements: compare two levels there with --factor of threadwise run",
+        file.name()
+    );
+    LoadError::option_if(has_others, "ab", why)?;
     for (name, settings) in NAMES.into_iter().zip(versions) {
         for (key, value) in settings {
             let fault = study_wide(file.workload(), key)
@@ -63,9 +62,6 @@ pub(super) fn check(file: &StudyFile, versions: &[Options; 2]) -> Result<(), Loa
             }
         }
     }
-    if versions[0] == versions[1] {
-        let why = "both versions are the same: there is nothing to compare".to_owned();
-        return Err(LoadError::option("ab", why));
-    }
-    Ok(())
+    let why = "both versions are the same: there is nothing to compare";
+    LoadError::option_if(versions[0] == versions[1], "ab", why)
 }

@@ -20,11 +20,13 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 const REMEMBERED: usize = 512;
 
 /// How a logical CPU shares its core.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, strum::IntoStaticStr)]
+#[strum(serialize_all = "kebab-case")]
 pub enum Share {
     /// Alone, as far as watched logical CPUs that ran and neighbours are concerned.
     Alone,
     /// With this watched logical CPU: their line is one of siblings, and neither has its core's whole width.
+    #[strum(serialize = "one-core")]
     With(u32),
     /// With a neighbour: it is slowed, and by no watched logical CPU.
     Neighbour,
@@ -41,15 +43,7 @@ pub enum Share {
 impl Share {
     /// The word in JSON and CSV.
     pub fn word(self) -> &'static str {
-        match self {
-            Self::Alone => "alone",
-            Self::With(_) => "one-core",
-            Self::Neighbour => "neighbour",
-            Self::Slowed => "slowed",
-            Self::Apart => "apart",
-            Self::Away => "away",
-            Self::Unknown => "unknown",
-        }
+        self.into()
     }
 
     /// Whether a neighbour is there; `None` where a look does not show it: one that shares its core with another watched
@@ -325,19 +319,11 @@ impl Follower {
     /// As [`Partners::judge`].
     pub fn judge(&mut self, look: &Look) -> Vec<Share> {
         for (cpu, width) in widths(look) {
-            let widths = self.widths.entry(cpu).or_default();
-            widths.push_back(width);
-            if widths.len() > REMEMBERED {
-                widths.pop_front();
-            }
+            remember(self.widths.entry(cpu).or_default(), [width]);
         }
-        self.lines_ns.extend(look.pairs.iter().filter_map(|pair| pair.line_ns));
-        let forgotten = self.lines_ns.len().saturating_sub(REMEMBERED);
-        self.lines_ns.drain(..forgotten);
-        self.on_one_core_ns.extend(self.levels().line_on_one_core(look));
-        if self.on_one_core_ns.len() > REMEMBERED {
-            self.on_one_core_ns.pop_front();
-        }
+        remember(&mut self.lines_ns, look.pairs.iter().filter_map(|pair| pair.line_ns));
+        let on_one_core_ns = self.levels().line_on_one_core(look);
+        remember(&mut self.on_one_core_ns, on_one_core_ns);
         self.partners.judge(look, &self.levels())
     }
 
@@ -354,6 +340,12 @@ impl Follower {
         };
         levels.unless_misleading(self.on_one_core_ns.iter().copied())
     }
+}
+
+fn remember(values: &mut VecDeque<f64>, more: impl IntoIterator<Item = f64>) {
+    values.extend(more);
+    let forgotten = values.len().saturating_sub(REMEMBERED);
+    values.drain(..forgotten);
 }
 
 /// Judges looks of a whole study in their order, by levels of all of them.

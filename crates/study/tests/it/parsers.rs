@@ -39,13 +39,13 @@ fn every_metric_and_example_is_of_the_form_that_commands_take() {
         };
         let study = if parser.name == worklist::PARSER { "work-list" } else { "command" };
         assert_eq!(&words[..3], ["threadwise", "run", study]);
-        let mut options = parser.options.clone();
+        let mut options = parser.options();
         options.insert("command".to_owned(), OptionValue::Text(command::quote(&words[at + 1..])));
         if words.contains(&"--each".to_owned()) {
             options.insert("each".to_owned(), OptionValue::Text("session".to_owned()));
         }
         let read = CommandOptions::read(&options).unwrap_or_else(|why| panic!("{}: {why}", parser.name));
-        let asked = parser.options.keys().filter(|key| key.starts_with(METRIC_PREFIX)).count();
+        let asked = parser.options().keys().filter(|key| key.starts_with(METRIC_PREFIX)).count();
         assert_eq!(read.metrics.len(), asked, "{}", parser.name);
         assert!(read.metrics.iter().all(|metric| metric.source == Source::Stdout), "{}", parser.name);
         let has_headline = read.headline.is_some() || parser.name == "ostress";
@@ -56,7 +56,7 @@ fn every_metric_and_example_is_of_the_form_that_commands_take() {
 #[test]
 fn counts_of_failures_are_added_up_over_sessions() {
     for parser in parsers::all().unwrap() {
-        for metric in command::metrics(&parser.options) {
+        for metric in command::metrics(&parser.options()) {
             let is_count = ["failed", "ignored_errors", "io_waits"].contains(&metric.name.as_str());
             let adds = metric.combine == Combine::Sum;
             let expected = is_count || metric.better == Better::Higher || metric.name == "io_wait_ms";

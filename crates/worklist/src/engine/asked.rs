@@ -47,11 +47,11 @@ impl Asked {
             );
             return Err(refuse("salvage", why));
         }
-        if let Some(words) = &options.check {
+        if let Some(words) = options.check() {
             recipe::filled(words, &OF_CHECKS.map(|name| (name, ""))).map_err(|why| refuse("check", why))?;
-            programs::expect_own(words, options.folder.as_deref())?;
+            programs::expect_own(words, options.run.folder.as_deref())?;
         }
-        if let Some(folder) = options.folder.as_deref().filter(|folder| !folder.is_dir()) {
+        if let Some(folder) = options.run.folder.as_deref().filter(|folder| !folder.is_dir()) {
             return Err(refuse("folder", format!("{} is not a folder", folder.display())));
         }
         let programs = programs::find(&recipe, bin.as_deref())?;
@@ -105,13 +105,13 @@ fn without_page_size(words: &[String], is_asked: bool) -> Vec<String> {
 
 /// The recipe of this name, or one of the user's command.
 fn recipe(options: &WorklistOptions) -> Result<Recipe, EngineError> {
-    let Some(command) = &options.command else {
+    let Some(command) = options.command() else {
         return recipe::find(&options.recipe).map_err(|error| refuse("recipe", error.to_string()));
     };
     let values = OF_ITEMS.map(|name| (name, ""));
     recipe::filled(command, &values).map_err(|why| refuse("command", why))?;
-    programs::expect_own(command, options.folder.as_deref())?;
-    let step = Step { name: OWN_RECIPE.to_owned(), command: command.clone(), stdin: None };
+    programs::expect_own(command, options.run.folder.as_deref())?;
+    let step = Step { name: OWN_RECIPE.to_owned(), command: command.to_vec(), stdin: None };
     Ok(Recipe {
         name: OWN_RECIPE.to_owned(),
         about: "your own command".to_owned(),

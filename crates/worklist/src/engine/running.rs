@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use threadwise_engine::engines::command;
 use threadwise_engine::{EngineError, Running, Session, SessionRequest, Standing, StartRequest, Window};
-use threadwise_study::command::{CommandOptions, METRIC_PREFIX};
+use threadwise_study::command::{COMMAND, CommandOptions, METRIC_PREFIX};
 use threadwise_study::worklist::{self, WorklistOptions};
 use threadwise_study::{Counters, Note, OptionValue, Options, SessionSlice};
 
@@ -90,7 +90,7 @@ impl RunningWorklist {
             result,
             keep: None,
             work: folder.join("work"),
-            folder: asked.options.folder.clone(),
+            folder: asked.options.run.folder.clone(),
             environment: way.environment.clone(),
             spans: folder.join("spans"),
         };
@@ -199,8 +199,8 @@ impl RunningWorklist {
             ("index", place.as_str()),
         ];
         let wrong = |why: String| EngineError::WrongAnswer(format!("{}: {why}", item.label()));
-        if let Some(words) = &self.asked.options.check {
-            check::by_command(words, &values, self.asked.options.folder.as_deref()).map_err(wrong)?;
+        if let Some(words) = self.asked.options.check() {
+            check::by_command(words, &values, self.asked.options.run.folder.as_deref()).map_err(wrong)?;
             return Ok(true);
         }
         let result = self.plan.result.as_ref().map(|text| recipe::filled_text(text, &values)).transpose();
@@ -254,7 +254,7 @@ impl Running for RunningWorklist {
     fn before(&self) -> Result<(), EngineError> {
         self.clear()?;
         let number = self.runs.fetch_add(1, Ordering::Relaxed);
-        let compared = self.asked.recipe.items != Kind::Text || self.asked.options.check.is_some();
+        let compared = self.asked.recipe.items != Kind::Text || self.asked.options.check().is_some();
         let kept = compared.then(|| run::kept(self.items.len(), self.seed, number));
         self.write_plan(kept)?;
         rustix::fs::sync();
@@ -363,10 +363,10 @@ fn command_of(
     let metrics = options.iter().filter(|(name, _)| name.starts_with(METRIC_PREFIX));
     let mut given: Options = metrics.map(|(name, value)| (name.clone(), value.clone())).collect();
     // Read with the default command, since these paths must not be split into words.
-    given.insert("command".to_owned(), OptionValue::Text("true".to_owned()));
+    given.insert(COMMAND.to_owned(), OptionValue::Text("true".to_owned()));
     let mut read = CommandOptions::read(&given).map_err(|fault| refuse(&fault.option, fault.why))?;
-    read.command = words.iter().map(|word| recipe::escaped(word)).collect();
-    read.timeout_s = asked.timeout_s;
+    read.commands.insert(COMMAND, words.iter().map(|word| recipe::escaped(word)).collect());
+    read.timeout_s = asked.run.timeout_s;
     Ok(read)
 }
 

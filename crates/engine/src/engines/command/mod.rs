@@ -114,7 +114,7 @@ fn read(request: &LoadRequest) -> Result<CommandOptions, EngineError> {
     }
     for (name, words) in options.commands() {
         // `setup` may make it later.
-        if name == "setup" || options.setup.is_none() {
+        if name == "setup" || options.words("setup").is_none() {
             find(name, words, options.folder.as_deref())?;
         }
     }

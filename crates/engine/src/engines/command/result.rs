@@ -144,10 +144,10 @@ impl RunningCommand {
     }
 
     pub(super) fn check(&self, slices: &mut [SessionSlice]) -> Result<(), EngineError> {
-        if self.options.check.is_none() {
+        if self.options.words("check").is_none() {
             return Ok(());
         }
-        match self.side("check", self.options.check.as_deref(), self.timeout(), false)? {
+        match self.side("check", self.timeout(), false)? {
             Some(how) => Err(EngineError::WrongAnswer(format!("the check command failed: {how}"))),
             None => {
                 slices.iter_mut().take(1).for_each(|slice| slice.answers_checked += 1);

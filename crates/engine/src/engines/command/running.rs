@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 use threadwise_machine::CpuSet;
-use threadwise_study::command::{BLOCK, CommandOptions, Each, SERVER_CPU_NS, Values, fill, words};
+use threadwise_study::command::{BLOCK, COMMAND, CommandOptions, Each, SERVER_CPU_NS, Values, fill, words};
 use threadwise_study::{Counters, Note, OptionValue, SessionSlice};
 
 use super::error::failed;
@@ -113,10 +113,10 @@ impl RunningCommand {
         };
         running.make_folders()?;
         // From here on an error drops this value, which runs `teardown`.
-        running.must("setup", running.options.setup.as_deref())?;
+        running.must("setup")?;
         running.pinned = Pinned::of(&running.options, request, &running.cpus)?;
         running.bind_server()?;
-        running.must("warmup", running.options.warmup.as_deref())?;
+        running.must("warmup")?;
         Ok(running)
     }
 
@@ -291,7 +291,7 @@ impl RunningCommand {
         // First: what follows is not measured, and may take long.
         let put_back = self.pinned.as_ref().map_or(Ok(()), Pinned::put_back);
         let limit = if self.is_interrupted() { self.timeout().min(HURRIED) } else { self.timeout() };
-        let said = self.side("teardown", self.options.teardown.as_deref(), limit, true);
+        let said = self.side("teardown", limit, true);
         let nobody = BTreeSet::new();
         let all_gone = tree::end(&nobody, &[], Some(ASK), ASK + KILL, &mut Used::default());
         let removed = fs::remove_dir_all(&self.home);
@@ -331,7 +331,7 @@ impl Running for RunningCommand {
         let [stdout, stderr] = self.logs(session);
         let job = Job {
             session,
-            words: filled("command", &self.options.command, &values)?,
+            words: filled(COMMAND, self.options.words(COMMAND).unwrap_or_default(), &values)?,
             folder: self.options.folder.clone().unwrap_or_else(|| self.out(session)),
             home: self.home.clone(),
             stdout,
@@ -366,7 +366,7 @@ impl Running for RunningCommand {
     }
 
     fn before(&self) -> Result<(), EngineError> {
-        self.must("before", self.options.before.as_deref())?;
+        self.must("before")?;
         tree::reap_adopted(&BTreeSet::new(), &[]);
         let spared = tree::below_us(&BTreeSet::new()).into_iter().collect();
         let counted = self.group.as_ref().and_then(Group::read).map_or(0, |counted| counted.cpu_ns);
@@ -392,7 +392,7 @@ impl Running for RunningCommand {
         });
         let after = match self.is_interrupted() {
             true => Ok(()),
-            false => self.must("after", self.options.after.as_deref()),
+            false => self.must("after"),
         };
         // The run's own failure comes first.
         measured.and_then(|counters| after.map(|()| counters))

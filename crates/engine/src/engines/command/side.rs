@@ -14,8 +14,8 @@ use crate::{EngineError, clock};
 
 impl RunningCommand {
     /// Runs one of these commands, if it was given; an error unless it succeeds.
-    pub(super) fn must(&self, name: &'static str, words: Option<&[String]>) -> Result<(), EngineError> {
-        match self.side(name, words, self.timeout(), false)? {
+    pub(super) fn must(&self, name: &'static str) -> Result<(), EngineError> {
+        match self.side(name, self.timeout(), false)? {
             None => Ok(()),
             Some(how) => Err(failed(&format!("run {name}"), &how)),
         }
@@ -27,11 +27,10 @@ impl RunningCommand {
     pub(super) fn side(
         &self,
         name: &'static str,
-        words: Option<&[String]>,
         limit: Duration,
         is_last: bool,
     ) -> Result<Option<String>, EngineError> {
-        let Some(words) = words else { return Ok(None) };
+        let Some(words) = self.options.words(name) else { return Ok(None) };
         let words = filled(name, words, &self.values)?;
         let [stdout, stderr] = ["out", "err"].map(|end| self.log(name, end));
         let before: BTreeSet<Identity> = tree::below_us(&BTreeSet::new()).into_iter().collect();

@@ -308,23 +308,17 @@ fn refuse(option: &str, why: String) -> EngineError {
     EngineError::Option { option: option.to_owned(), why }
 }
 
-fn to_number(value: &OptionValue) -> Option<f64> {
-    match value {
-        OptionValue::Integer(value) => Some(*value as f64),
-        OptionValue::Number(value) => Some(*value),
-        OptionValue::Text(_) | OptionValue::Flag(_) => None,
-    }
-}
-
 fn number(options: &Options, name: &str, default: f64, low: f64, high: f64) -> Result<f64, EngineError> {
     let Some(value) = options.get(name) else { return Ok(default) };
-    to_number(value)
+    value
+        .number()
         .filter(|value| (low..=high).contains(value))
         .ok_or_else(|| refuse(name, format!("'{value}' is not a number from {low} to {high}")))
 }
 
 fn keyed_number(name: &str, value: &OptionValue) -> Result<f64, EngineError> {
-    to_number(value)
+    value
+        .number()
         .filter(|value| (1e-6..=1e6).contains(value))
         .ok_or_else(|| refuse(name, format!("'{value}' is not a number from 0.000001 to 1000000")))
 }

@@ -25,7 +25,7 @@ pub const PRESET: &str = "command";
 pub fn options(args: &CommandArgs) -> Result<Options, AppError> {
     let mut options = Options::new();
     if let Some(parser) = &args.parse {
-        options.extend(parsers::find(parser).map_err(AppError::input)?.options);
+        options.extend(parsers::find(parser).map_err(AppError::input)?.options());
         let both = |(name, _): &&(String, String)| options.contains_key(&format!("{METRIC_PREFIX}{name}"));
         if let Some((name, _)) = args.metric.iter().find(both) {
             return Err(AppError::Input(format!(

@@ -132,7 +132,7 @@ pub fn shown(study: &Study) -> String {
 }
 
 fn items(options: &WorklistOptions) -> String {
-    match (&options.list, &options.command) {
+    match (&options.list, options.command()) {
         (Some(list), Some(_)) => format!("items: the lines of {}", list.display()),
         (Some(list), None) => {
             format!("items: copies of those in {}; the originals are left alone", list.display())
@@ -168,7 +168,10 @@ fn schedule(options: &WorklistOptions) -> String {
     } else {
         "cached as the previous run left them"
     };
-    format!("{order}, {feed}; {cold}; pause {} s; at most {} s a run", options.settle_s, options.timeout_s)
+    format!(
+        "{order}, {feed}; {cold}; pause {} s; at most {} s a run",
+        options.settle_s, options.run.timeout_s
+    )
 }
 
 /// Time limit of workers of work lists: as long as a list may take, and to generate or copy it once.
@@ -177,7 +180,7 @@ pub fn deadlines(study: &Study, deadlines: &mut Deadlines) {
         return;
     }
     for options in study.treatments.iter().filter_map(|treatment| read(&treatment.options).ok()) {
-        let run = Duration::from_secs(options.timeout_s);
+        let run = Duration::from_secs(options.run.timeout_s);
         let load = match options.list {
             Some(_) => COPY,
             None => Duration::from_secs(options.total_bytes / MADE_BYTES_PER_S) + AROUND,
