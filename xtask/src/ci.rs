@@ -19,21 +19,19 @@ pub fn run() -> Result<(), String> {
 /// checked once (clippy, doc) and built once (test). The laboratory starts `program`, the one that dist,
 /// which package calls, makes and users get.
 fn plan(program: &Path) -> [(&'static str, Task); 9] {
-    let cargo = |arguments: &[&str]| Task::new("cargo", arguments);
-    let lab = |arguments: &[&str]| {
-        cargo(&["xtask", "lab"]).more(arguments).env(dist::TEST_PROGRAM, &program.to_string_lossy())
-    };
+    let cargo = |words: &str| Task::new(&format!("cargo {words}"), &[]);
+    let lab = |words: &str| cargo(&format!("xtask lab {words}")).env(dist::TEST_PROGRAM, program.display());
     [
-        ("fmt", cargo(&["fmt", "--all", "--check"])),
-        ("tidy", cargo(&["xtask", "tidy"])),
-        ("licences", cargo(&["xtask", "licences"])),
-        ("clippy", cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"])),
-        ("doc", cargo(&["doc", "--no-deps", "--workspace"]).env("RUSTDOCFLAGS", "-D warnings")),
-        ("test", cargo(&["xtask", "test"])),
-        ("package", cargo(&["xtask", "package"])),
-        ("lab", lab(&["--smoke"])),
+        ("fmt", cargo("fmt --all --check")),
+        ("tidy", cargo("xtask tidy")),
+        ("licences", cargo("xtask licences")),
+        ("clippy", cargo("clippy --workspace --all-targets -- -D warnings")),
+        ("doc", cargo("doc --no-deps --workspace").env("RUSTDOCFLAGS", "-D warnings")),
+        ("test", cargo("xtask test")),
+        ("package", cargo("xtask package")),
+        ("lab", lab("--smoke")),
         // The smoke fetches nothing, and frames, charts and the notebook need their libraries.
-        ("python", lab(&["python"])),
+        ("python", lab("python")),
     ]
 }
 

@@ -1,43 +1,56 @@
 //! Commands of tasks: shown as a person would type them, with or without keeping their output.
 
+use std::fmt::Display;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Command, Stdio};
 
 /// A command and its additional environment variables.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Task {
-    program: String,
-    arguments: Vec<String>,
+    /// The program and its arguments.
+    words: Vec<String>,
     environment: Vec<(String, String)>,
 }
 
 impl Task {
-    /// A program with its arguments.
-    pub fn new(program: &str, arguments: &[&str]) -> Self {
-        Self {
-            program: program.to_owned(),
-            arguments: arguments.iter().map(|word| (*word).to_owned()).collect(),
-            environment: Vec::new(),
-        }
+    /// A command of the words of a text, in which each `{}` stands for the next value, whatever that has inside.
+    pub fn new(text: &str, values: &[&dyn Display]) -> Self {
+        Self { words: Vec::new(), environment: Vec::new() }.with(text, values)
     }
 
-    /// Adds arguments.
-    pub fn more(mut self, arguments: &[&str]) -> Self {
-        self.arguments.extend(arguments.iter().map(|word| (*word).to_owned()));
+    /// Adds the words of such a text.
+    pub fn with(mut self, text: &str, values: &[&dyn Display]) -> Self {
+        let mut values = values.iter().map(ToString::to_string);
+        for word in text.split_whitespace() {
+            let mut parts = word.split("{}");
+            let first = parts.next().unwrap_or_default().to_owned();
+            self.words.push(parts.fold(first, |word, part| word + &values.next().unwrap_or_default() + part));
+        }
         self
     }
 
+    /// Adds arguments.
+    pub fn more(mut self, words: impl IntoIterator<Item = impl Display>) -> Self {
+        self.words.extend(words.into_iter().map(|word| word.to_string()));
+        self
+    }
+
+    /// The command that ends, by a signal, with the thread that starts it (setpriv(1), PR_SET_PDEATHSIG(2const)).
+    pub fn with_parent(&self) -> Self {
+        Self { environment: self.environment.clone(), ..Self::new("setpriv --pdeathsig KILL", &[]) }
+            .more(&self.words)
+    }
+
     /// Adds an environment variable.
-    pub fn env(mut self, name: &str, value: &str) -> Self {
-        self.environment.push((name.to_owned(), value.to_owned()));
+    pub fn env(mut self, name: &str, value: impl Display) -> Self {
+        self.environment.push((name.to_owned(), value.to_string()));
         self
     }
 
     /// The command line as a person would type it.
     pub fn shown(&self) -> String {
         let settings = self.environment.iter().map(|(name, value)| format!("{name}={}", quoted(value)));
-        let words = std::iter::once(&self.program).chain(&self.arguments).map(|word| quoted(word));
-        settings.chain(words).collect::<Vec<_>>().join(" ")
+        settings.chain(self.words.iter().map(|word| quoted(word))).collect::<Vec<_>>().join(" ")
     }
 
     /// Runs it with this process's input and output; an error names the command.
@@ -81,9 +94,10 @@ impl Task {
         (lines, outcome)
     }
 
-    fn command(&self) -> Command {
-        let mut command = Command::new(&self.program);
-        command.args(&self.arguments);
+    /// The command as the standard library has it.
+    pub fn command(&self) -> Command {
+        let mut command = Command::new(self.program());
+        command.args(self.words.iter().skip(1));
         // Cargo's variables about this program's own package must not reach other builds.
         for (name, _) in std::env::vars_os() {
             let text = name.to_string_lossy();
@@ -95,8 +109,12 @@ impl Task {
         command
     }
 
+    fn program(&self) -> &str {
+        self.words.first().map_or("", String::as_str)
+    }
+
     fn not_started(&self, cause: &std::io::Error) -> String {
-        format!("cannot start '{}': {cause}; is {} installed?", self.shown(), self.program)
+        format!("cannot start '{}': {cause}; is {} installed?", self.shown(), self.program())
     }
 
     fn failed(&self, status: &str) -> String {
@@ -107,7 +125,7 @@ impl Task {
 /// Builds a program of the workspace as tests need it, and returns its path.
 pub fn built(program: &str) -> Result<String, String> {
     // Of the whole workspace: for a single package cargo would build dependencies again with fewer features.
-    Task::new("cargo", &["build", "--quiet", "--workspace", "--bin", program]).run()?;
+    Task::new("cargo build --quiet --workspace --bin {}", &[&program]).run()?;
     let folder = std::env::var("CARGO_TARGET_DIR").unwrap_or_else(|_| "target".to_owned());
     Ok(format!("{folder}/debug/{program}"))
 }
@@ -139,14 +157,15 @@ mod tests {
 
     #[test]
     fn commands_are_shown_as_typed() {
-        let task = Task::new("cargo", &["doc", "--no-deps"]).env("RUSTDOCFLAGS", "-D warnings");
+        let task = Task::new("cargo doc  --no-deps", &[]).env("RUSTDOCFLAGS", "-D warnings");
         assert_eq!(task.shown(), "RUSTDOCFLAGS='-D warnings' cargo doc --no-deps");
-        assert_eq!(Task::new("echo", &["it's", ""]).shown(), r"echo 'it'\''s' ''");
+        assert_eq!(Task::new("echo {}", &[&"it's"]).more([""]).shown(), r"echo 'it'\''s' ''");
+        assert_eq!(Task::new("{}/b --c={}:{}x", &[&"a b", &1, &"{}"]).shown(), "'a b/b' '--c=1:{}x'");
     }
 
     #[test]
     fn lines_of_both_outputs_are_kept_with_the_failure() {
-        let (mut lines, outcome) = Task::new("sh", &["-c", "echo one; echo two >&2; exit 3"]).run_and_keep();
+        let (mut lines, outcome) = Task::new("sh -c {}", &[&"echo one; echo two >&2; exit 3"]).run_and_keep();
         lines.sort();
         assert_eq!(lines, ["one", "two"]);
         assert!(outcome.is_err_and(|why| why.contains("exit 3") && why.contains("exit status: 3")));
@@ -160,7 +179,7 @@ mod tests {
 
     #[test]
     fn a_failing_command_tells_what_it_said() {
-        let outcome = Task::new("sh", &["-c", "echo because >&2; exit 1"]).output();
+        let outcome = Task::new("sh -c {}", &[&"echo because >&2; exit 1"]).output();
         assert!(outcome.is_err_and(|why| why.ends_with("\nbecause")));
     }
 }

@@ -6,7 +6,7 @@
 //! The names of compilers and packages for another processor are Debian's.
 
 use crate::command::Task;
-use crate::elf;
+use crate::files;
 use crate::lab::packages::is_on_path;
 use std::env::consts::ARCH;
 use std::path::{Path, PathBuf};
@@ -17,7 +17,7 @@ const DIST_DIR: &str = "target/dist";
 /// The released programs. Each is built separately, so that none gets library features for another one.
 pub const PROGRAMS: [&str; 2] = ["threadwise", "threadwise-engine-sqlserver"];
 /// Size limit of each.
-const MAX_BYTES: usize = 45_000_000;
+const MAX_BYTES: u64 = 45_000_000;
 const FLAGS: &str = "-C target-feature=+crt-static";
 /// The version of this workspace.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -28,7 +28,7 @@ pub const TEST_PROGRAM: &str = "THREADWISE_TEST_PROGRAM";
 /// Builds, checks and runs the binary for a target, by default this machine's.
 pub fn run(triple: Option<&str>) -> Result<(), String> {
     let target = Target::of(triple)?;
-    let library = Task::new("rustc", &["--print", "target-libdir", "--target", &target.triple()]).output()?;
+    let library = Task::new("rustc --print target-libdir --target {}", &[&target.triple()]).output()?;
     target.lacks(is_on_path(&target.cc()), Path::new(library.trim()).exists())?;
     for program in PROGRAMS {
         hand_out(target, program)?;
@@ -44,23 +44,18 @@ pub fn run(triple: Option<&str>) -> Result<(), String> {
 fn hand_out(target: &Target, program: &str) -> Result<(), String> {
     target.build(program).run()?;
     let (built, out) = (target.built(program), target.out(program));
-    let file = std::fs::read(&built).map_err(|cause| format!("cannot read {}: {cause}", built.display()))?;
-    target.check(&file, MAX_BYTES).map_err(|why| format!("{}: {why}", built.display()))?;
-    // Beside it first: one that runs cannot be written, but its name can be taken. fs::copy keeps the permissions.
+    let bytes = target.check(&built, MAX_BYTES).map_err(|why| format!("{}: {why}", built.display()))?;
+    // Beside it first: one that runs cannot be written, but its name can be taken.
     let new = format!("{out}.new");
-    std::fs::create_dir_all(DIST_DIR)
-        .and_then(|()| std::fs::copy(&built, &new))
-        .and_then(|_| std::fs::rename(&new, &out))
-        .map_err(|cause| format!("cannot write {out}: {cause}"))?;
-    println!("\n{out}: static, {:.1} MB", file.len() as f64 / 1e6);
+    files::copy(&built, &new)?;
+    files::rename(&new, &out)?;
+    println!("\n{out}: static, {:.1} MB", bytes as f64 / 1e6);
     Ok(())
 }
 
 /// The binary for this machine, for tests.
 pub fn for_tests() -> Result<PathBuf, String> {
-    let folder =
-        std::env::current_dir().map_err(|cause| format!("the current folder does not exist: {cause}"))?;
-    Ok(folder.join(Target::of(None)?.out(PROGRAMS[0])))
+    files::absolute(Target::of(None)?.out(PROGRAMS[0]))
 }
 
 /// The binary for guests with this processor, and the command that makes it.
@@ -68,20 +63,19 @@ pub fn for_guest(arch: &str) -> Result<(PathBuf, String), String> {
     let target = Target::of(Some(&format!("{arch}-unknown-linux-gnu")))?;
     match std::env::var_os(TEST_PROGRAM).filter(|_| target.is_host()) {
         Some(program) => Ok((PathBuf::from(program), "cargo xtask dist".to_owned())),
-        None => Ok((
-            PathBuf::from(target.out(PROGRAMS[0])),
-            format!("cargo xtask dist --target {}", target.triple()),
-        )),
+        None => {
+            Ok((target.out(PROGRAMS[0]).into(), format!("cargo xtask dist --target {}", target.triple())))
+        }
     }
 }
 
 fn try_out(program: &Task) -> Result<(), String> {
-    let version = program.clone().more(&["--version"]);
+    let version = program.clone().more(["--version"]);
     let said = version.output()?;
     if !said.contains(VERSION) {
         return Err(format!("'{}' prints '{}' instead of {VERSION}", version.shown(), said.trim()));
     }
-    program.clone().more(&["topology"]).run()
+    program.clone().more(["topology"]).run()
 }
 
 /// A kind of processor with a binary.
@@ -89,16 +83,16 @@ fn try_out(program: &Task) -> Result<(), String> {
 pub struct Target {
     /// As in the triple and in `std::env::consts::ARCH`; RPM's name, too.
     pub arch: &'static str,
-    /// `e_machine` of its programs.
-    machine: u16,
+    /// What readelf(1) calls it.
+    machine: &'static str,
     /// Debian's name for it, and that of OCI images.
     pub debian: &'static str,
 }
 
 /// All of them.
 const TARGETS: [Target; 2] = [
-    Target { arch: "x86_64", machine: elf::X86_64, debian: "amd64" },
-    Target { arch: "aarch64", machine: elf::AARCH64, debian: "arm64" },
+    Target { arch: "x86_64", machine: "X86-64", debian: "amd64" },
+    Target { arch: "aarch64", machine: "AArch64", debian: "arm64" },
 ];
 
 impl Target {
@@ -155,16 +149,8 @@ impl Target {
     }
 
     fn build(&self, program: &str) -> Task {
-        let triple = self.triple();
-        let task = Task::new("cargo", &["build", "--release", "--locked", "--target", &triple]).more(&[
-            "--target-dir",
-            BUILD_DIR,
-            "--package",
-            program,
-            "--bin",
-            program,
-        ]);
-        self.settings(task)
+        let build = "cargo build --release --locked --target {} --target-dir {} --package {} --bin {}";
+        self.settings(Task::new(build, &[&self.triple(), &BUILD_DIR, &program, &program]))
     }
 
     /// The environment of a command that builds its programs.
@@ -175,41 +161,58 @@ impl Target {
         }
         // Cargo does not guess the linker; the crate cc, which builds SQLite, finds the same compiler.
         let variable = self.triple().replace('-', "_").to_uppercase();
-        task.env(&format!("CARGO_TARGET_{variable}_LINKER"), &self.cc())
+        task.env(&format!("CARGO_TARGET_{variable}_LINKER"), self.cc())
     }
 
     fn built(&self, program: &str) -> PathBuf {
         Path::new(BUILD_DIR).join(self.triple()).join("release").join(program)
     }
 
-    fn check(&self, file: &[u8], max_bytes: usize) -> Result<(), String> {
-        let header = elf::read(file)?;
-        if header.machine != self.machine {
-            return Err(format!(
-                "is for ELF machine {}, not {} ({})",
-                header.machine, self.machine, self.arch
-            ));
+    /// The size of a program that has one, bytes.
+    fn check(&self, file: &Path, max_bytes: u64) -> Result<u64, String> {
+        let header = Header::read(file)?;
+        if !header.machine.contains(self.machine) {
+            return Err(format!("is for {}, not {}", header.machine, self.machine));
         }
         if header.has_loader {
             return Err("asks for a dynamic loader, so it is not static".to_owned());
         }
-        if file.len() > max_bytes {
-            return Err(format!("has {} bytes, more than {max_bytes}", file.len()));
+        match std::fs::metadata(file).map_err(|cause| cause.to_string())?.len() {
+            bytes if bytes > max_bytes => Err(format!("has {bytes} bytes, more than {max_bytes}")),
+            bytes => Ok(bytes),
         }
-        Ok(())
     }
 
     /// The command that starts a binary here; without one, the name of what is missing.
     pub fn start(&self, binary: &str, is_there: impl Fn(&str) -> bool) -> Result<Task, String> {
         if self.is_host() {
-            return Ok(Task::new(binary, &[]));
+            return Ok(Task::new("{}", &[&binary]));
         }
         // Debian's packages qemu-user and qemu-user-static.
         let emulators = [format!("qemu-{}", self.arch), format!("qemu-{}-static", self.arch)];
         match emulators.iter().find(|name| is_there(name)) {
-            Some(emulator) => Ok(Task::new(emulator, &[binary])),
+            Some(emulator) => Ok(Task::new("{} {}", &[emulator, &binary])),
             None => Err(emulators[0].clone()),
         }
+    }
+}
+
+/// What readelf(1) says of a program.
+pub struct Header {
+    /// Kind of processor.
+    machine: String,
+    /// Whether it asks for a dynamic loader; a static program does not.
+    pub has_loader: bool,
+}
+
+impl Header {
+    /// Reads it.
+    pub fn read(file: &Path) -> Result<Self, String> {
+        let readelf = Task::new("readelf --wide --file-header --program-headers {}", &[&file.display()]);
+        let said = readelf.env("LC_ALL", "C").output()?;
+        let machine = said.lines().find_map(|line| line.trim().strip_prefix("Machine:"));
+        let machine = machine.ok_or("readelf names no processor")?.trim().to_owned();
+        Ok(Self { machine, has_loader: said.lines().any(|line| line.trim().starts_with("INTERP ")) })
     }
 }
 
@@ -221,31 +224,16 @@ mod tests {
     const AARCH64: &Target = &TARGETS[1];
     const AARCH64_TRIPLE: &str = "aarch64-unknown-linux-gnu";
 
-    /// 64-byte header without program headers, little-endian 64-bit, and zeros.
-    fn elf(machine: u16, bytes: usize) -> Vec<u8> {
-        let mut file = vec![0; bytes];
-        file[..6].copy_from_slice(b"\x7fELF\x02\x01");
-        file[0x12..0x14].copy_from_slice(&machine.to_le_bytes());
-        file
-    }
-
     #[test]
-    fn the_test_program_itself_is_dynamic_and_refused() {
-        let this = std::fs::read("/proc/self/exe").expect("own program");
-        let why = X86_64.check(&this, usize::MAX).expect_err("tests are linked dynamically");
-        let expected = if cfg!(target_arch = "x86_64") { "not static" } else { "not 62 (x86_64)" };
-        assert!(why.contains(expected), "{why}");
-    }
-
-    #[test]
-    fn size_and_processor_are_checked_for_every_target() {
+    fn processor_loader_and_size_are_checked() {
+        let this = std::fs::canonicalize("/proc/self/exe").unwrap();
+        assert!(Header::read(&this).unwrap().has_loader, "tests are linked dynamically");
+        let refused = |target: &Target, file: &Path| target.check(file, 1000).unwrap_err();
         for target in &TARGETS {
-            let file = elf(target.machine, 1001);
-            assert!(target.check(&file, 1000).is_err_and(|why| why.contains("more than 1000")));
-            assert_eq!(target.check(&file[..1000], 1000), Ok(()));
+            let expected = if target.is_host() { "not static" } else { target.machine };
+            assert!(refused(target, &this).contains(expected));
         }
-        let why = AARCH64.check(&elf(elf::X86_64, 64), 1000);
-        assert_eq!(why, Err("is for ELF machine 62, not 183 (aarch64)".to_owned()));
+        assert!(refused(X86_64, Path::new("Cargo.toml")).contains("ELF"));
     }
 
     #[test]

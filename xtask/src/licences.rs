@@ -33,9 +33,8 @@ const PLATFORM: &str = "x86_64-unknown-linux-gnu";
 /// Reads the dependencies and prints the faults.
 pub fn run() -> Result<(), String> {
     let packages = |edges: &str| -> Result<BTreeSet<Package>, String> {
-        let of_all = ["tree", "--workspace", "--locked", "--target", PLATFORM, "--edges", edges];
-        let lines = ["--prefix", "none", "--format", "{p}|{l}"];
-        Ok(read(&Task::new("cargo", &of_all).more(&lines).output()?))
+        let tree = "cargo tree --workspace --locked --prefix none --target {} --edges {} --format {}";
+        Ok(read(&Task::new(tree, &[&PLATFORM, &edges, &"{p}|{l}"]).output()?))
     };
     // What is part of, or runs for, the released programs.
     let shipped = packages("normal,build")?;

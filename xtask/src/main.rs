@@ -8,7 +8,7 @@
 mod ci;
 mod command;
 mod dist;
-mod elf;
+mod files;
 mod lab;
 mod licences;
 mod lines;
@@ -18,69 +18,75 @@ mod steps;
 mod test;
 mod tidy;
 
-use lab::{emulated, fuzz, machines};
+use clap::Parser;
+use lab::{emulated, machines};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-const USAGE: &str = "\
-usage: cargo xtask TASK
+/// The project's own tasks.
+#[derive(Parser)]
+#[command(bin_name = "cargo xtask")]
+enum Words {
+    /// The suite: every test that needs no other program and no quiet machine
+    Test,
+    /// The laboratory: real servers, browsers, schedulers, emulated machines, kills, long simulations, mutated inputs
+    Lab(lab::Options),
+    /// Crate arrows, circles of files, module headers, unsafe, serde, names, words, paths
+    Tidy,
+    /// Lines of code without tests, comments and blank lines, by crate
+    Lines,
+    /// Licences and duplicate versions of the dependencies
+    Licences,
+    /// Static binaries for Linux in target/dist
+    Dist(Triple),
+    /// What users install, from the binaries of dist, in target/packages: archive, .deb, .rpm, OCI image, Python wheel,
+    /// list of components, sums
+    Package(Triple),
+    /// The documents as a site in target/site, with links that lead somewhere
+    Site,
+    /// Mutated inputs for all that reads what others wrote; options: see fuzz --help
+    #[command(disable_help_flag = true)]
+    Fuzz {
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        words: Vec<String>,
+    },
+    /// What looks say in an emulated guest, whose two logical CPUs are put on one of this machine's and on two in turns,
+    /// against what was done; needs what dist makes
+    Emulated(emulated::Options),
+    /// Topology and placements on emulated machines with siblings, L3s, packages and NUMA nodes that this one does not
+    /// have; needs what dist makes
+    Machines(machines::Options),
+    /// Fmt, tidy, licences, clippy, doc, test, package, the smoke of the laboratory and its part python: all that has
+    /// to pass
+    Ci,
+}
 
-  test              the suite: every test that needs no other program and no quiet machine
-  lab [NAME…] [--smoke] [--hours N] [--install] [--env] [--list]
-                    the laboratory: real servers, browsers, schedulers, emulated machines, kills, long
-                    simulations, mutated inputs; --list says which parts there are, --smoke runs the
-                    least of each, --hours N more of it, --install (or CI=true) brings missing
-                    Debian packages when root, --env fetches the rest and names it to `cargo test`
-  tidy              module headers, crate arrows, unsafe, serde, names, paths
-  lines             lines of code without tests, comments and blank lines, by crate
-  licences          licences and duplicate versions of the dependencies
-  dist [--target TRIPLE]
-                    static binaries for Linux in target/dist, for this kind of processor or that of
-                    the triple: x86_64-unknown-linux-gnu, aarch64-unknown-linux-gnu
-  package [--target TRIPLE]
-                    what users install, from the binaries of dist, in target/packages: archive, .deb, .rpm,
-                    OCI image, Python wheel, list of components, sums
-  site              the documents as a site in target/site, with links that lead somewhere
-  fuzz [OPTIONS]    mutated inputs for all that reads what others wrote; options: see fuzz --help
-  emulated [--seed N] [--seconds S]
-                    what looks say in an emulated guest, whose two logical CPUs are put on one of this
-                    machine's and on two in turns, against what was done; needs what dist makes
-  machines [--all] [NAME…]
-                    topology and placements on emulated machines with siblings, L3s, packages and NUMA nodes
-                    that this one does not have; needs what dist makes
-  ci                fmt, tidy, licences, clippy, doc, test, package, the smoke of the laboratory and its
-                    part python: all that has to pass";
+#[derive(clap::Args)]
+struct Triple {
+    /// Another kind of processor than this one's: x86_64-unknown-linux-gnu, aarch64-unknown-linux-gnu
+    #[arg(long)]
+    target: Option<String>,
+}
 
 fn main() -> ExitCode {
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let words = Words::parse();
     if let Err(cause) = std::env::set_current_dir(workspace_root()) {
         eprintln!("xtask: cannot enter the workspace folder: {cause}");
         return ExitCode::FAILURE;
     }
-    let outcome = match words.as_slice() {
-        ["test"] => test::run(),
-        ["lab", more @ ..] => lab::run(more),
-        ["tidy"] => tidy::run(),
-        ["lines"] => lines::run(),
-        ["licences"] => licences::run(),
-        ["dist"] => dist::run(None),
-        ["dist", "--target", triple] => dist::run(Some(triple)),
-        ["package"] => package::run(None),
-        ["package", "--target", triple] => package::run(Some(triple)),
-        ["site"] => site::run(),
-        ["ci"] => ci::run(),
-        ["emulated", more @ ..] => emulated::run(more),
-        ["machines", more @ ..] => machines::run(more),
-        ["fuzz", more @ ..] => fuzz::run(more),
-        ["help" | "--help" | "-h"] => {
-            println!("{USAGE}");
-            return ExitCode::SUCCESS;
-        }
-        _ => {
-            eprintln!("{USAGE}");
-            return ExitCode::from(2);
-        }
+    let outcome = match words {
+        Words::Test => test::run(),
+        Words::Lab(options) => lab::run(&options),
+        Words::Tidy => tidy::run(),
+        Words::Lines => lines::run(),
+        Words::Licences => licences::run(),
+        Words::Dist(Triple { target }) => dist::run(target.as_deref()),
+        Words::Package(Triple { target }) => package::run(target.as_deref()),
+        Words::Site => site::run(),
+        Words::Fuzz { words } => lab::fuzz(&words),
+        Words::Emulated(options) => emulated::run(options),
+        Words::Machines(options) => machines::run(&options),
+        Words::Ci => ci::run(),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

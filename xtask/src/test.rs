@@ -16,11 +16,8 @@ const LEAST_THREADS: usize = 4;
 pub fn run() -> Result<(), String> {
     let begun = Instant::now();
     // --no-fail-fast: one run shows every failure.
-    let suite = Task::new("cargo", &["test", "--workspace", "--no-fail-fast"]);
-    let suite = match std::env::var_os("RUST_TEST_THREADS") {
-        Some(_) => suite,
-        None => suite.env("RUST_TEST_THREADS", &threads().to_string()),
-    };
+    let threads = std::env::var("RUST_TEST_THREADS").unwrap_or_else(|_| threads().to_string());
+    let suite = Task::new("cargo test --workspace --no-fail-fast", &[]).env("RUST_TEST_THREADS", threads);
     let (lines, outcome) = suite.run_and_keep();
     let (counts, skipped) = (Counts::of(&lines), skipped(&lines));
     println!();
@@ -35,7 +32,27 @@ pub fn run() -> Result<(), String> {
         counts.ignored + skipped.len() as u64,
         begun.elapsed().as_secs_f64() / 60.0
     );
-    outcome
+    outcome?;
+    match misplaced(&lines).as_slice() {
+        [] => Ok(()),
+        found => Err(format!(
+            "ignored tests are those of the laboratory, '#[ignore = \"laboratory: PART\"]' in a module lab_PART, \
+             which cargo xtask lab runs: {}",
+            found.join(", ")
+        )),
+    }
+}
+
+/// Tests that are ignored and in no part of the laboratory, or in one and not ignored.
+fn misplaced(lines: &[String]) -> Vec<&str> {
+    let tests = lines.iter().filter_map(|line| line.strip_prefix("test ")?.split_once(" ... "));
+    let is_misplaced = |(name, outcome): &(&str, &str)| {
+        let modules = name.rsplit_once("::").map_or("", |(modules, _)| modules);
+        let part = modules.split("::").find_map(|module| module.strip_prefix("lab_"));
+        let wanted = part.map(|part| format!(", laboratory: {part}"));
+        outcome.trim().strip_prefix("ignored") != wanted.as_deref()
+    };
+    tests.filter(is_misplaced).map(|(name, _)| name).collect()
 }
 
 /// Tests of a program that run at once. A test that starts programs waits for them most of its time.
@@ -61,27 +78,21 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// Sums them.
+    /// Sums lines such as `test result: ok. 12 passed; 0 failed; 0 ignored; …`.
     pub fn of(lines: &[String]) -> Self {
         let mut counts = Self::default();
-        for line in lines.iter().filter(|line| line.starts_with("test result:")) {
-            counts.add(line);
-        }
-        counts
-    }
-
-    /// Reads `test result: ok. 12 passed; 0 failed; 0 ignored; …`.
-    fn add(&mut self, line: &str) {
-        let words: Vec<&str> = line.split([' ', ';']).filter(|word| !word.is_empty()).collect();
-        for pair in words.windows(2) {
-            let Ok(number) = pair[0].parse::<u64>() else { continue };
-            match pair[1] {
-                "passed" => self.passed += number,
-                "failed" => self.failed += number,
-                "ignored" => self.ignored += number,
+        for part in
+            lines.iter().filter(|line| line.starts_with("test result:")).flat_map(|line| line.split(';'))
+        {
+            let mut words = part.rsplit(' ');
+            match (words.next(), words.next().and_then(|number| number.parse::<u64>().ok())) {
+                (Some("passed"), Some(number)) => counts.passed += number,
+                (Some("failed"), Some(number)) => counts.failed += number,
+                (Some("ignored"), Some(number)) => counts.ignored += number,
                 _ => {}
             }
         }
+        counts
     }
 }
 
@@ -131,5 +142,21 @@ mod tests {
              test lab_servers::e ... ignored, laboratory: servers",
         );
         assert_eq!(laboratory(&output).into_iter().collect::<Vec<_>>(), [("kills", 1), ("servers", 2)]);
+    }
+
+    #[test]
+    fn tests_are_ignored_in_the_laboratory_and_only_there() {
+        let output = lines(
+            "test a::lab_servers::b ... ignored, laboratory: servers\n\
+             test c::lab_is_a_word ... ok\n\
+             test crates/a/src/lib.rs - d (line 4) ... ok\n\
+             test crates/a/src/lib.rs - e (line 9) ... ignored\n\
+             test f::lab_kills::g ... ok\n\
+             test h::lab_kills::i ... ignored, laboratory: servers\n\
+             test j ... ignored, slow\n\
+             running 3 tests",
+        );
+        let found = misplaced(&output);
+        assert_eq!(found, ["crates/a/src/lib.rs - e (line 9)", "f::lab_kills::g", "h::lab_kills::i", "j"]);
     }
 }

@@ -4,60 +4,64 @@
 //! Exit codes: 0 nothing was found, 1 something was found or too few inputs got past the outermost check,
 //! 2 the command line is wrong.
 
-// A program for contributors: it prints to the terminal.
-#![allow(clippy::print_stdout, clippy::print_stderr)]
+// A program for contributors: it prints to the terminal, and looks for panics.
+#![allow(clippy::print_stdout, clippy::print_stderr, clippy::expect_used)]
 
 mod mutate;
 mod random;
-#[cfg(test)]
-mod regressions;
 mod run;
 mod supervise;
 mod target;
 mod targets;
+#[cfg(test)]
+mod tests;
 
+use clap::Parser;
 use run::Plan;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 use supervise::Report;
 use target::Kind;
 use targets::TARGETS;
 
-const USAGE: &str = "\
-usage: cargo xtask fuzz [--minutes N | --seconds N] [--inputs N] [--target NAME] [--seed S] [--input N]
-       cargo xtask fuzz --target NAME --file PATH
-
-  --minutes N    time for each target (default: 1)
-  --seconds N    the same in seconds
-  --inputs N     end after N inputs of each target
-  --target NAME  one target; all without it, two at once
-  --seed S       seed of the inputs (default: the time)
-  --input N      only the input of this number
-  --file PATH    a kept input";
-
 /// Folder of inputs of findings.
 const FOLDER: &str = "target/fuzz";
+/// Time for each target where a number of inputs ends it.
+const LONG: Duration = Duration::from_secs(86_400);
+
+/// Mutated inputs for everything that reads what others wrote.
+#[derive(Parser)]
+#[command(bin_name = "cargo xtask fuzz")]
+struct Asked {
+    /// Time for each target, minutes (default: 1)
+    #[arg(long)]
+    minutes: Option<u64>,
+    /// The same in seconds
+    #[arg(long, conflicts_with = "minutes")]
+    seconds: Option<u64>,
+    /// End after this number of inputs of each target
+    #[arg(long)]
+    inputs: Option<u64>,
+    /// One target; all without it, two at once
+    #[arg(long, value_parser = kind)]
+    target: Option<&'static Kind>,
+    /// Seed of the inputs (default: the time)
+    #[arg(long)]
+    seed: Option<u64>,
+    /// Only the input of this number
+    #[arg(long)]
+    input: Option<u64>,
+    /// A kept input
+    #[arg(long, requires = "target")]
+    file: Option<PathBuf>,
+    /// In the process of a target
+    #[arg(long, hide = true, value_parser = |text: &str| serde_json::from_str::<Plan>(text))]
+    inside: Option<Plan>,
+}
 
 fn main() -> ExitCode {
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    let outcome = match words[..] {
-        ["--inside", name, seed, from, to, milliseconds] => [seed, from, to, milliseconds]
-            .map(number)
-            .into_iter()
-            .collect::<Result<Vec<u64>, _>>()
-            .and_then(|all| {
-                let time = Duration::from_millis(all[3]);
-                run::run(kind(name)?, Plan { seed: all[0], from: all[1], to: all[2], time }).map(|()| true)
-            }),
-        ["help" | "--help" | "-h", ..] => {
-            println!("{USAGE}");
-            Ok(true)
-        }
-        _ => Asked::read(&words).and_then(|asked| asked.run()),
-    };
-    match outcome {
+    match Asked::parse().run() {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
         Err(why) => {
@@ -69,58 +73,39 @@ fn main() -> ExitCode {
 
 fn kind(name: &str) -> Result<&'static Kind, String> {
     let known = || TARGETS.map(|kind| format!("\n  {:<16} {}", kind.name, kind.about)).concat();
-    TARGETS
-        .iter()
-        .find(|kind| kind.name == name)
-        .ok_or_else(|| format!("no target '{name}'; targets are:{}", known()))
-}
-
-fn number(text: &str) -> Result<u64, String> {
-    text.parse().map_err(|_| format!("'{text}' is not a whole number"))
-}
-
-/// The command line.
-struct Asked {
-    kinds: Vec<&'static Kind>,
-    plan: Plan,
-    file: Option<PathBuf>,
+    let found = TARGETS.iter().find(|kind| kind.name == name);
+    found.ok_or_else(|| format!("no target '{name}'; targets are:{}", known()))
 }
 
 impl Asked {
-    fn read(words: &[&str]) -> Result<Self, String> {
-        let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
-        let mut plan = Plan { seed: now.as_secs(), from: 0, to: u64::MAX, time: Duration::from_secs(60) };
-        let (mut kinds, mut file) = (TARGETS.iter().collect(), None);
-        for pair in words.chunks(2) {
-            match *pair {
-                ["--minutes", value] => plan.time = Duration::from_secs(60 * number(value)?),
-                ["--seconds", value] => plan.time = Duration::from_secs(number(value)?),
-                ["--inputs", value] => {
-                    (plan.to, plan.time) = (number(value)?, plan.time.max(Duration::from_secs(86_400)))
-                }
-                ["--seed", value] => plan.seed = number(value)?,
-                ["--target", value] => kinds = vec![kind(value)?],
-                ["--input", value] => (plan.from, plan.to) = (number(value)?, number(value)? + 1),
-                ["--file", value] => file = Some(PathBuf::from(value)),
-                _ => return Err(USAGE.to_owned()),
-            }
-        }
-        Ok(Self { kinds, plan, file })
+    fn plan(&self) -> Plan {
+        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        let seconds = self.seconds.or(self.minutes.map(|minutes| 60 * minutes));
+        let (from, to) = match self.input {
+            Some(number) => (number, number + 1),
+            None => (0, self.inputs.unwrap_or(u64::MAX)),
+        };
+        let usual = if self.inputs.is_some() { LONG } else { Duration::from_secs(60) };
+        let time = seconds.map_or(usual, Duration::from_secs);
+        Plan { seed: self.seed.unwrap_or(now.as_secs()), from, to, time }
     }
 
     fn run(&self) -> Result<bool, String> {
+        let (plan, kinds) = (self.plan(), self.target.map_or(TARGETS.iter().collect(), |kind| vec![kind]));
+        if let Some(inside) = self.inside {
+            return run::run(kinds[0], inside).map(|()| true);
+        }
         if let Some(path) = &self.file {
-            let [kind] = self.kinds[..] else { return Err("--file needs --target".to_owned()) };
             let input = std::fs::read(path).map_err(|error| format!("{}: {error}", path.display()))?;
-            let judged = run::judged(&mut (kind.make)()?, |_| input);
+            let judged = run::judged(&mut (kinds[0].make)(), |_| input);
             println!("{}: {judged:?}", path.display());
             return Ok(judged.is_ok());
         }
-        println!("seed {}, {} s for each target", self.plan.seed, self.plan.time.as_secs());
+        println!("seed {}, {} s for each target", plan.seed, plan.time.as_secs());
         println!("{:<16} {:>9} {:>8} {:>9} {:>8}", "target", "inputs", "past", "inputs/s", "findings");
         let folder = Path::new(FOLDER);
-        let show = |kind: &Kind, report: &Report| print(kind, self.plan.seed, folder, report);
-        supervise::all(&self.kinds, self.plan, 2, folder, show)
+        let show = |kind: &Kind, report: &Report| print(kind, plan.seed, folder, report);
+        supervise::all(&kinds, plan, 2, folder, show)
     }
 }
 

@@ -1,4 +1,4 @@
-//! Mutations of text and bytes (of lines, of tokens, of single bytes) and of values of JSON.
+//! Mutations of texts (of tokens, lines, single bytes) and of values of JSON.
 //!
 //! A token is a number, a word, or one other byte, so that a mutant of a line keeps its form and most
 //! mutants pass a parser's first check. The syntax of a mutated value stays valid, so that every mutant reaches the
@@ -18,6 +18,9 @@ const NUMBERS: &str = "0 1 2 7 64 -1 -0 127 128 255 256 1000 65535 65536 2147483
 const HOSTILE: &str = "\0|\u{1b}[2J|\u{9b}31m|\u{7f}|\u{202e}|\u{2066}|\u{200b}|\u{feff}|\u{2028}|\u{fffd}|\u{e000}|é|\
     e\u{301}|ß|İ|𝔘|٣|👩‍👩‍👧|\r|\n|\t|'|\"|\\|</script><!--|&lt;|%s%n|../../..|$(id)`id`|{{7*7}}";
 
+/// Longest input that repeating makes, bytes.
+const LONGEST: usize = 256 << 10;
+
 fn boundary(random: &mut Random) -> &'static str {
     let all: Vec<&str> = NUMBERS.split(' ').collect();
     all[random.below(all.len())]
@@ -28,121 +31,51 @@ fn hostile(random: &mut Random) -> &'static str {
     all[random.below(all.len())]
 }
 
-/// Longest input that repeating makes, bytes.
-const LONGEST: usize = 256 << 10;
+/// One of the documents of JSON or TOML, changed as a value in most cases, else as a text.
+pub fn document(random: &mut Random, corpus: &[String]) -> Vec<u8> {
+    let (whole, donor, times) = (random.pick(corpus), random.pick(corpus), random.times(4));
+    let value = |text: &String| serde_json::from_str(text).or_else(|_| toml::from_str::<Value>(text)).ok();
+    if let Some(mut mutant) = value(whole).filter(|_| random.percent(75)) {
+        json(random, &mut mutant, times, &value(donor).into_iter().collect::<Vec<_>>());
+        if serde_json::from_str::<Value>(whole).is_ok() {
+            return mutant.to_string().into_bytes();
+        }
+        // TOML has no null and requires an outer table: such a mutant is made of the text below.
+        if let Ok(text) = toml::to_string(&mutant) {
+            return text.into_bytes();
+        }
+    }
+    let mut bytes = whole.clone().into_bytes();
+    text(random, &mut bytes, times, &[donor.clone().into_bytes()]);
+    bytes
+}
+
+/// Where the part of a text that has a place begins and ends.
+type Part = fn(&[u8], usize) -> Range<usize>;
 
 /// Mutates a text in place, `times` times; `donors` give lines and tokens.
 pub fn text(random: &mut Random, bytes: &mut Vec<u8>, times: usize, donors: &[Vec<u8>]) {
     for _ in 0..times {
-        match random.below(10) {
-            0..6 => token(random, bytes, donors),
-            6..9 => line(random, bytes, donors),
-            _ => flip(random, bytes),
-        }
+        let part: Part = match random.below(10) {
+            0..6 => token_at,
+            6..9 => line_at,
+            _ => byte_at,
+        };
+        change(random, bytes, part, donors);
     }
 }
 
-/// Mutates binary bytes in place, `times` times.
-pub fn binary(random: &mut Random, bytes: &mut Vec<u8>, times: usize) {
-    for _ in 0..times {
-        flip(random, bytes);
-    }
+fn byte_at(bytes: &[u8], at: usize) -> Range<usize> {
+    at..bytes.len().min(at + 1)
 }
 
-/// Changes one byte, a few, or the end.
-fn flip(random: &mut Random, bytes: &mut Vec<u8>) {
-    if bytes.is_empty() {
-        return bytes.push(random.next() as u8);
-    }
-    let at = random.below(bytes.len());
-    let end = bytes.len().min(at + 1 + random.below(8));
-    match random.below(8) {
-        0..3 => bytes[at] ^= 1 << random.below(8),
-        3 => bytes[at] = random.next() as u8,
-        4 => bytes[at..end].fill(*random.pick(&[0, 0x7f, 0x80, 0xff])),
-        5 => drop(bytes.drain(at..end)),
-        6 => bytes.insert(at, random.next() as u8),
-        _ if random.percent(10) => bytes.truncate(at),
-        _ => bytes[at] = bytes[at].wrapping_add(1),
-    }
-}
-
-/// Where the token at `at` begins and ends.
 fn token_at(bytes: &[u8], at: usize) -> Range<usize> {
-    let inside = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'.' || byte >= 0x80;
-    if !bytes.get(at).is_some_and(|byte| inside(*byte)) {
-        return at..bytes.len().min(at + 1);
+    let inside = |byte: &&u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.') || **byte >= 0x80;
+    if !bytes.get(at).is_some_and(|byte| inside(&byte)) {
+        return byte_at(bytes, at);
     }
-    let before = bytes[..at].iter().rev().take_while(|byte| inside(**byte)).count();
-    let after = bytes[at..].iter().take_while(|byte| inside(**byte)).count();
-    at - before..at + after
-}
-
-fn any_token(random: &mut Random, bytes: &[u8]) -> Range<usize> {
-    // Most bytes of a table are spaces, so a few tries look for another one.
-    for _ in 0..4 {
-        let found = token_at(bytes, random.below(bytes.len()));
-        if bytes.get(found.start).is_some_and(|byte| !byte.is_ascii_whitespace()) {
-            return found;
-        }
-    }
-    token_at(bytes, random.below(bytes.len()))
-}
-
-fn is_number(token: &[u8]) -> bool {
-    token.first().is_some_and(u8::is_ascii_digit)
-}
-
-fn token(random: &mut Random, bytes: &mut Vec<u8>, donors: &[Vec<u8>]) {
-    if bytes.is_empty() {
-        return bytes.extend_from_slice(hostile(random).as_bytes());
-    }
-    let place = any_token(random, bytes);
-    let old = bytes[place.clone()].to_vec();
-    match random.below(16) {
-        0..6 if is_number(&old) => {
-            let number = number(random, &old);
-            bytes.splice(place, number);
-        }
-        0..4 => {
-            let donor = if random.percent(50) || donors.is_empty() {
-                bytes.clone()
-            } else {
-                random.pick(donors).clone()
-            };
-            let other = if donor.is_empty() { 0..0 } else { any_token(random, &donor) };
-            bytes.splice(place, donor[other].to_vec());
-        }
-        4..7 => drop(bytes.drain(place)),
-        7..9 => drop(bytes.splice(place.start..place.start, old)),
-        9 => repeat(random, bytes, place),
-        10..12 => {
-            let other = any_token(random, bytes);
-            swap(bytes, place, other);
-        }
-        12..14 => drop(bytes.splice(place, boundary(random).bytes())),
-        _ => drop(bytes.splice(place.start..place.start, hostile(random).bytes())),
-    }
-}
-
-/// A number beside another one, or one of [`NUMBERS`].
-fn number(random: &mut Random, old: &[u8]) -> Vec<u8> {
-    let value = std::str::from_utf8(old).ok().and_then(|text| text.parse::<u64>().ok());
-    match (value, random.below(3)) {
-        (Some(value), 0) => value.wrapping_add(1).to_string().into_bytes(),
-        (Some(value), 1) => (random.next() % value.saturating_mul(2).max(2)).to_string().into_bytes(),
-        _ => boundary(random).as_bytes().to_vec(),
-    }
-}
-
-/// The same many times, with its separator from the next one.
-fn repeat(random: &mut Random, bytes: &mut Vec<u8>, place: Range<usize>) {
-    let end = bytes.len().min(place.end + 1 + random.below(16));
-    let piece = bytes[place.start..end].to_vec();
-    let most = [2, 10, 200, 5000][random.below(4)].min(LONGEST / piece.len().max(1));
-    if bytes.len() + most * piece.len() <= LONGEST {
-        bytes.splice(end..end, piece.repeat(most));
-    }
+    let before = bytes[..at].iter().rev().take_while(inside).count();
+    at - before..at + bytes[at..].iter().take_while(inside).count()
 }
 
 fn line_at(bytes: &[u8], at: usize) -> Range<usize> {
@@ -151,46 +84,67 @@ fn line_at(bytes: &[u8], at: usize) -> Range<usize> {
     start..end
 }
 
-fn line(random: &mut Random, bytes: &mut Vec<u8>, donors: &[Vec<u8>]) {
-    if bytes.is_empty() {
-        return;
-    }
-    let place = line_at(bytes, random.below(bytes.len()));
-    let old = bytes[place.clone()].to_vec();
-    match random.below(12) {
-        0..3 => drop(bytes.drain(place)),
-        3..5 => drop(bytes.splice(place.end..place.end, old)),
-        5..7 => {
-            let other = line_at(bytes, random.below(bytes.len()));
-            swap(bytes, place, other);
+/// Some part; nothing of an empty text.
+fn any_part(random: &mut Random, bytes: &[u8], part: Part) -> Range<usize> {
+    // Most bytes of a table are spaces, so a few tries look for another one.
+    let is_space = |at: usize| bytes.get(at).is_some_and(u8::is_ascii_whitespace);
+    let mut at = random.below(bytes.len());
+    for _ in 0..4 {
+        if is_space(at) {
+            at = random.below(bytes.len());
         }
-        7..9 if !donors.is_empty() => {
-            let donor = random.pick(donors);
-            let other = if donor.is_empty() { 0..0 } else { line_at(donor, random.below(donor.len())) };
-            bytes.splice(place, donor[other].to_vec());
-        }
-        9 if random.percent(30) => bytes.truncate(place.start + random.below(old.len().max(1))),
-        10 => repeat(random, bytes, place),
-        _ => drop(bytes.splice(place.end..place.end, [hostile(random).as_bytes(), b"\n"].concat())),
     }
+    part(bytes, at)
 }
 
-/// Swaps two places, of which the second lies behind the first.
-fn swap(bytes: &mut Vec<u8>, first: Range<usize>, second: Range<usize>) {
-    if first.end <= second.start {
-        let (before, moved) = (bytes[first.clone()].to_vec(), bytes[second.clone()].to_vec());
-        bytes.splice(second, before);
-        bytes.splice(first, moved);
+fn change(random: &mut Random, bytes: &mut Vec<u8>, part: Part, donors: &[Vec<u8>]) {
+    let place = any_part(random, bytes, part);
+    let old = bytes[place.clone()].to_vec();
+    let new = match random.below(16) {
+        0..4 if old.first().is_some_and(u8::is_ascii_digit) => number(random, &old),
+        0..4 => {
+            let is_own = random.percent(50) || donors.is_empty();
+            let donor = if is_own { &*bytes } else { random.pick(donors) };
+            donor[any_part(random, donor, part)].to_vec()
+        }
+        4..7 => Vec::new(),
+        7 | 8 => old.repeat(2),
+        9 => {
+            let most = [2, 10, 200, 5000][random.below(4)];
+            old.repeat(most.min(LONGEST.saturating_sub(bytes.len()) / old.len().max(1) + 1))
+        }
+        10 | 11 => {
+            let other = any_part(random, bytes, part);
+            if place.end <= other.start {
+                let moved: Vec<u8> = bytes.splice(other, old).collect();
+                bytes.splice(place, moved);
+            }
+            return;
+        }
+        12 => boundary(random).as_bytes().to_vec(),
+        13 if random.percent(20) => return bytes.truncate(place.start),
+        13 => old.iter().map(|byte| byte ^ (1 << random.below(8))).collect(),
+        _ => [hostile(random).as_bytes(), &old].concat(),
+    };
+    bytes.splice(place, new);
+}
+
+/// A number beside another one, or one of [`NUMBERS`].
+pub fn number(random: &mut Random, old: &[u8]) -> Vec<u8> {
+    let value = std::str::from_utf8(old).ok().and_then(|text| text.parse::<u64>().ok());
+    match (value, random.below(3)) {
+        (Some(value), 0) => value.wrapping_add(1).to_string().into_bytes(),
+        (Some(value), 1) => (random.next() % value.saturating_mul(2).max(2)).to_string().into_bytes(),
+        _ => boundary(random).as_bytes().to_vec(),
     }
 }
 
 /// Mutates a value in place, `times` times; `donors` give parts.
 pub fn json(random: &mut Random, value: &mut Value, times: usize, donors: &[Value]) {
     for _ in 0..times {
-        let places = count(value);
-        let mut at = random.below(places);
+        let mut at = random.below(count(value));
         if let Some(place) = place(value, &mut at) {
-            change(random, place, donors);
+            change_value(random, place, donors);
         }
     }
 }
@@ -217,46 +171,38 @@ fn place<'a>(value: &'a mut Value, at: &mut usize) -> Option<&'a mut Value> {
     }
 }
 
-fn change(random: &mut Random, value: &mut Value, donors: &[Value]) {
+fn change_value(random: &mut Random, value: &mut Value, donors: &[Value]) {
     match value {
         Value::Object(entries) if random.percent(85) => change_entries(random, entries, donors),
         Value::Array(items) if random.percent(85) => change_items(random, items, donors),
-        Value::String(text) if random.percent(70) => change_text(random, text),
+        Value::String(text) if random.percent(70) => *text = changed_text(random, text),
         Value::Number(_) if random.percent(70) => *value = any_number(random),
         _ => *value = any(random, donors),
     }
 }
 
 fn change_entries(random: &mut Random, entries: &mut Map<String, Value>, donors: &[Value]) {
-    let keys: Vec<String> = entries.keys().cloned().collect();
-    let key = if keys.is_empty() { String::new() } else { random.pick(&keys).clone() };
+    let key = |random: &mut Random| entries.keys().nth(random.below(entries.len())).cloned();
+    let (Some(key), Some(other)) = (key(random), key(random)) else {
+        return drop(entries.insert("x".to_owned(), any(random, donors)));
+    };
     match random.below(4) {
         0 => drop(entries.remove(&key)),
-        1 => {
-            let other = if keys.is_empty() { "x".to_owned() } else { random.pick(&keys).clone() };
-            if let Some(moved) = entries.get(&key).cloned() {
-                entries.insert(other, moved);
-            }
-        }
-        2 => {
-            let mut name = key;
-            change_text(random, &mut name);
-            entries.insert(name, any(random, donors));
-        }
+        1 => drop(entries.insert(other, entries[&key].clone())),
+        2 => drop(entries.insert(changed_text(random, &key), any(random, donors))),
         _ => drop(entries.insert(key, any(random, donors))),
     }
 }
 
 fn change_items(random: &mut Random, items: &mut Vec<Value>, donors: &[Value]) {
     let at = random.below(items.len());
-    match (items.get(at).cloned(), random.below(5)) {
+    match (items.get(at).cloned(), random.below(4)) {
         (Some(_), 0) => drop(items.remove(at)),
-        (Some(item), 1) => items.insert(at, item),
-        (Some(item), 2) => {
-            let times = [3, 30, 300][random.below(3)];
+        (Some(item), 1) => {
+            let times = [1, 3, 30, 300][random.below(4)];
             items.splice(at..at, std::iter::repeat_n(item, times));
         }
-        (Some(_), 3) => {
+        (Some(_), 2) => {
             let other = random.below(items.len());
             items.swap(at, other);
         }
@@ -264,18 +210,11 @@ fn change_items(random: &mut Random, items: &mut Vec<Value>, donors: &[Value]) {
     }
 }
 
-fn change_text(random: &mut Random, text: &mut String) {
-    let at =
-        (0..=text.len()).filter(|at| text.is_char_boundary(*at)).nth(random.below(text.chars().count() + 1));
-    let at = at.unwrap_or(0);
-    match random.below(7) {
-        0 => text.truncate(at),
-        1 => text.insert_str(at, boundary(random)),
-        2 => text.clear(),
-        3 => *text = text.repeat([2, 40, 2000][random.below(3)].min((64 << 10) / text.len().max(1))),
-        4 => *text = boundary(random).to_owned(),
-        _ => text.insert_str(at, hostile(random)),
-    }
+/// A text changed at one place, and rarely at more.
+pub fn changed_text(random: &mut Random, old: &str) -> String {
+    let (mut bytes, times) = (old.as_bytes().to_vec(), random.times(3));
+    text(random, &mut bytes, times, &[]);
+    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 fn any_number(random: &mut Random) -> Value {
@@ -324,7 +263,6 @@ mod tests {
         for number in 0..200 {
             let mut empty = Vec::new();
             text(&mut Random::of(2, number), &mut empty, 4, &[Vec::new()]);
-            binary(&mut Random::of(3, number), &mut empty, 4);
         }
     }
 

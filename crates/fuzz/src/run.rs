@@ -8,14 +8,15 @@
 //! mappings since Linux 4.7), `proc_pid_status(5)` (`VmData`).
 
 use crate::random::Random;
-use crate::target::{Judged, Kind, Target};
+use crate::target::{Kind, Target};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use rustix::time::{ClockId, clock_gettime};
+use serde::{Deserialize, Serialize};
 use std::fmt::Display;
 use std::io::Write;
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Memory of all inputs together on top of the target's own, bytes.
@@ -29,7 +30,7 @@ const HUNG: [Duration; 2] = [Duration::from_secs(20), Duration::from_secs(60)];
 pub const MOST_FINDINGS: usize = 20;
 
 /// The inputs, and the time for them.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub struct Plan {
     /// Seed of all inputs.
     pub seed: u64,
@@ -42,7 +43,7 @@ pub struct Plan {
 }
 
 /// An event of a run.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Event {
     /// An input is begun; all before it are done.
     Begun(u64),
@@ -50,31 +51,15 @@ pub enum Event {
     Past,
     /// It is a finding.
     Found(String),
-    /// Nothing follows: the number after the last input.
-    Ended(u64),
+    /// Nothing follows.
+    Ended,
 }
 
 impl Event {
     /// Writes its line.
     fn tell(&self) -> Result<(), String> {
-        let line = match self {
-            Self::Begun(number) => format!("begun {number}\n"),
-            Self::Past => "past -\n".to_owned(),
-            Self::Found(what) => format!("found {}\n", what.replace('\n', " ")),
-            Self::Ended(number) => format!("ended {number}\n"),
-        };
-        std::io::stdout().write_all(line.as_bytes()).map_err(|error| format!("cannot report: {error}"))
-    }
-
-    /// Reads its line.
-    pub fn read(line: &str) -> Option<Self> {
-        match line.split_once(' ')? {
-            ("begun", number) => Some(Self::Begun(number.parse().ok()?)),
-            ("past", _) => Some(Self::Past),
-            ("found", what) => Some(Self::Found(what.to_owned())),
-            ("ended", number) => Some(Self::Ended(number.parse().ok()?)),
-            _ => None,
-        }
+        let line = serde_json::to_string(self).map_err(|error| error.to_string())?;
+        writeln!(std::io::stdout(), "{line}").map_err(|error| format!("cannot report: {error}"))
     }
 }
 
@@ -86,16 +71,16 @@ static BEGUN: AtomicU64 = AtomicU64::new(0);
 /// Tries the inputs of a plan; a panic is a finding and does not end it.
 ///
 /// # Errors
-/// The target cannot be made, or nothing can be written.
+/// The process's memory cannot be limited, or nothing can be written.
 pub fn run(kind: &Kind, plan: Plan) -> Result<(), String> {
-    let mut target = (kind.make)()?;
+    let mut target = (kind.make)();
     std::thread::spawn(end_hung);
     limit_memory()?;
-    panic::set_hook(Box::new(|what| *SAID.lock().unwrap_or_else(PoisonError::into_inner) = what.to_string()));
+    panic::set_hook(Box::new(|what| *said() = what.to_string().replace('\n', " ")));
     let (started, mut found) = (Instant::now(), 0);
     for at in plan.from..plan.to {
         if started.elapsed() >= plan.time || found >= MOST_FINDINGS {
-            return Event::Ended(at).tell();
+            break;
         }
         BEGUN.fetch_add(1, Ordering::Relaxed);
         Event::Begun(at).tell()?;
@@ -106,31 +91,34 @@ pub fn run(kind: &Kind, plan: Plan) -> Result<(), String> {
                 found += 1;
                 Event::Found(why).tell()?;
                 // The rest of a panic must not affect the next input.
-                target = (kind.make)()?;
+                target = (kind.make)();
             }
         }
     }
-    Event::Ended(plan.to).tell()
+    Event::Ended.tell()
 }
 
-/// Gives a target one input, and returns the fault.
+/// Gives a target one input; whether it got past the outermost check.
 ///
 /// # Errors
-/// A panic, too much CPU time, or the target's own finding.
-pub fn judged(target: &mut Target, input: impl FnOnce(&Target) -> Vec<u8>) -> Judged {
-    let mut before = cpu_time(ClockId::ThreadCPUTime);
+/// A panic, or too much CPU time.
+pub fn judged(target: &mut Target, input: impl FnOnce(&Target) -> Vec<u8>) -> Result<bool, String> {
+    let mut before = Duration::ZERO;
     let judged = panic::catch_unwind(AssertUnwindSafe(|| {
         let input = input(target);
         before = cpu_time(ClockId::ThreadCPUTime);
         (target.judge)(&input)
     }));
     let took = cpu_time(ClockId::ThreadCPUTime).saturating_sub(before);
-    let past = judged
-        .unwrap_or_else(|_| Err(format!("panic: {}", SAID.lock().unwrap_or_else(PoisonError::into_inner))))?;
-    match took > MOST_CPU {
-        true => Err(format!("took {:.1} s of CPU time", took.as_secs_f64())),
-        false => Ok(past),
+    match judged {
+        Err(_) => Err(format!("panic: {}", said())),
+        Ok(_) if took > MOST_CPU => Err(format!("took {:.1} s of CPU time", took.as_secs_f64())),
+        Ok(past) => Ok(past),
     }
+}
+
+fn said() -> MutexGuard<'static, String> {
+    SAID.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Aborts when one input lasts longer than [`HUNG`].
@@ -166,11 +154,10 @@ fn cpu_time(clock: ClockId) -> Duration {
 /// The kernel does not show its memory, or refuses.
 pub fn limit_memory() -> Result<(), String> {
     let status = std::fs::read_to_string("/proc/self/status").map_err(|error| error.to_string())?;
-    let data = status
-        .lines()
-        .find_map(|line| line.strip_prefix("VmData:")?.split_whitespace().next()?.parse::<u64>().ok());
-    let data = data.ok_or("/proc/self/status has no VmData")?;
-    let current = Some(data * 1024 + MOST_MEMORY_BYTES);
+    let data = status.lines().find_map(|line| line.strip_prefix("VmData:")?.strip_suffix("kB"));
+    let data_kib = data.and_then(|data| data.trim().parse::<u64>().ok());
+    let current = data_kib.map(|kib| kib * 1024 + MOST_MEMORY_BYTES);
+    let current = Some(current.ok_or("/proc/self/status has no VmData")?);
     let limit = Rlimit { current, maximum: getrlimit(Resource::Data).maximum };
     setrlimit(Resource::Data, limit).map_err(|error| format!("cannot limit memory: {error}"))
 }

@@ -8,10 +8,10 @@ use crate::target::{Kind, write};
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
 use std::os::unix::process::ExitStatusExt;
+use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
 /// A faulty input.
@@ -73,22 +73,22 @@ pub fn all(
     done: impl Fn(&Kind, &Report) + Sync,
 ) -> Result<bool, String> {
     fs::create_dir_all(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
-    let (next, outcome) = (AtomicUsize::new(0), Mutex::new(Ok(true)));
+    let next = AtomicUsize::new(0);
     let worker = || {
+        let mut passed = true;
         while let Some(kind) = kinds.get(next.fetch_add(1, Ordering::Relaxed)) {
-            let report = one(kind, plan, folder);
-            let mut outcome = outcome.lock().unwrap_or_else(PoisonError::into_inner);
-            match report {
-                Ok(report) => {
-                    done(kind, &report);
-                    *outcome = outcome.clone().map(|passed| passed && report.passed());
-                }
-                Err(why) => *outcome = Err(format!("{}: {why}", kind.name)),
-            }
+            let report = one(kind, plan, folder).map_err(|why| format!("{}: {why}", kind.name))?;
+            done(kind, &report);
+            passed &= report.passed();
         }
+        Ok(passed)
     };
-    std::thread::scope(|scope| (0..jobs).for_each(|_| drop(scope.spawn(worker))));
-    outcome.into_inner().unwrap_or_else(PoisonError::into_inner)
+    std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..jobs).map(|_| scope.spawn(worker)).collect();
+        let outcomes =
+            workers.into_iter().map(|worker| worker.join().unwrap_or_else(|panic| resume_unwind(panic)));
+        outcomes.collect::<Result<Vec<bool>, String>>().map(|passed| !passed.contains(&false))
+    })
 }
 
 fn one(kind: &Kind, mut plan: Plan, folder: &Path) -> Result<Report, String> {
@@ -96,18 +96,16 @@ fn one(kind: &Kind, mut plan: Plan, folder: &Path) -> Result<Report, String> {
     while plan.from < plan.to && report.findings.len() < MOST_FINDINGS && !plan.time.is_zero() {
         plan = process(kind, plan, &mut report)?;
     }
-    keep(kind, plan.seed, &report, folder)?;
+    keep(kind, plan.seed, &report, folder);
     Ok(report)
 }
 
 /// Runs a process to its end and adds what it says; what is left of the plan.
 fn process(kind: &Kind, plan: Plan, report: &mut Report) -> Result<Plan, String> {
     let program = std::env::current_exe().map_err(|error| error.to_string())?;
-    let numbers =
-        [plan.seed, plan.from, plan.to, plan.time.as_millis() as u64].map(|number| number.to_string());
+    let inside = serde_json::to_string(&plan).map_err(|error| error.to_string())?;
     let started = Command::new(program)
-        .args(["--inside", kind.name])
-        .args(numbers)
+        .args(["--target", kind.name, "--inside", &inside])
         .env("RUST_BACKTRACE", "0")
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
@@ -124,17 +122,18 @@ fn process(kind: &Kind, plan: Plan, report: &mut Report) -> Result<Plan, String>
     });
     let (mut begun, mut ended, mut since) = (None, false, Instant::now());
     for line in child.stdout.take().into_iter().flat_map(|from| BufReader::new(from).lines()) {
-        match Event::read(&line.map_err(failed)?) {
-            Some(Event::Begun(number)) => {
+        match serde_json::from_str(&line.map_err(failed)?) {
+            Ok(Event::Begun(number)) => {
                 if begun.replace(number).is_none() {
                     since = Instant::now();
                 }
                 report.inputs += 1;
             }
-            Some(Event::Past) => report.past += 1,
-            Some(Event::Found(what)) => report.add(begun.unwrap_or_default(), &what),
-            Some(Event::Ended(_)) => ended = true,
-            None => {}
+            Ok(Event::Past) => report.past += 1,
+            Ok(Event::Found(what)) => report.add(begun.unwrap_or_default(), &what),
+            Ok(Event::Ended) => ended = true,
+            // What the program itself printed.
+            Err(_) => {}
         }
     }
     let status = child.wait().map_err(failed)?;
@@ -165,15 +164,15 @@ pub fn input_file(folder: &Path, kind: &Kind, seed: u64, number: u64) -> PathBuf
 }
 
 /// Makes the inputs of all findings again and writes them side by side.
-fn keep(kind: &Kind, seed: u64, report: &Report, folder: &Path) -> Result<(), String> {
+fn keep(kind: &Kind, seed: u64, report: &Report, folder: &Path) {
     if report.findings.is_empty() {
-        return Ok(());
+        return;
     }
-    let target = (kind.make)()?;
-    report.findings.iter().try_for_each(|finding| {
-        let input = (target.input)(&mut Random::of(seed, finding.number));
-        write(&input_file(folder, kind, seed, finding.number), &input)
-    })
+    let target = (kind.make)();
+    for Finding { number, .. } in &report.findings {
+        let input = (target.input)(&mut Random::of(seed, *number));
+        write(&input_file(folder, kind, seed, *number), &input);
+    }
 }
 
 #[cfg(test)]

@@ -1,8 +1,10 @@
-//! A target: how its inputs are made, and what must hold of the program with any of them.
+//! A target: how its inputs are made, and what must hold of the program with any of them. What does not hold is a
+//! panic, as in a test; the caller handles panics, aborts, time and memory.
 
 use crate::mutate;
 use crate::random::Random;
-use serde_json::Value;
+use std::fmt::Debug;
+use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::rc::Rc;
@@ -15,18 +17,13 @@ pub struct Kind {
     /// What it reads.
     pub about: &'static str,
     /// Prepares it.
-    pub make: fn() -> Result<Target, String>,
+    pub make: fn() -> Target,
 }
 
 /// Makes an input, only from the random numbers.
 type Input = Box<dyn Fn(&mut Random) -> Vec<u8>>;
-
-/// Gives an input to the program.
-type Judge = Box<dyn FnMut(&[u8]) -> Judged>;
-
-/// What a judgement says: whether the input passed the outermost check (magic, header, first key, syntax). An error
-/// is a forbidden result, an answer that contradicts itself. (The caller handles panics, aborts, time and memory.)
-pub type Judged = Result<bool, String>;
+/// Gives an input to the program; whether it passed the outermost check (magic, header, first key, syntax).
+type Judge = Box<dyn FnMut(&[u8]) -> bool>;
 
 /// A part of the program that reads others' data.
 pub struct Target {
@@ -40,7 +37,7 @@ impl Target {
     /// Inputs and judgement of bytes.
     pub fn new(
         input: impl Fn(&mut Random) -> Vec<u8> + 'static,
-        judge: impl FnMut(&[u8]) -> Judged + 'static,
+        judge: impl FnMut(&[u8]) -> bool + 'static,
     ) -> Self {
         Self { input: Box::new(input), judge: Box::new(judge) }
     }
@@ -49,7 +46,7 @@ impl Target {
     pub fn with<S: 'static>(
         state: S,
         input: fn(&S, &mut Random) -> Vec<u8>,
-        judge: fn(&S, &[u8]) -> Judged,
+        judge: fn(&S, &[u8]) -> bool,
     ) -> Self {
         let state = Rc::new(state);
         let shared = Rc::clone(&state);
@@ -61,11 +58,19 @@ impl Target {
         percent: usize,
         times: usize,
         valid: impl Fn(&mut Random) -> String + 'static,
-        mut judge: impl FnMut(&str) -> Judged + 'static,
+        mut judge: impl FnMut(&str) -> bool + 'static,
     ) -> Self {
         Self::new(
             move |random| changed(random, percent, times, &valid),
-            move |input| std::str::from_utf8(input).map_or(Ok(false), &mut judge),
+            move |input| std::str::from_utf8(input).is_ok_and(&mut judge),
+        )
+    }
+
+    /// Documents of JSON or TOML, changed.
+    pub fn documents(corpus: Vec<String>, mut judge: impl FnMut(&str) -> bool + 'static) -> Self {
+        Self::new(
+            move |random| mutate::document(random, &corpus),
+            move |input| std::str::from_utf8(input).is_ok_and(&mut judge),
         )
     }
 }
@@ -85,26 +90,14 @@ pub fn changed(
     bytes
 }
 
-/// One of the values, changed as a value in most cases, else as a text.
-pub fn changed_json(random: &mut Random, values: &[Value]) -> Vec<u8> {
-    let (mut value, times) = (random.pick(values).clone(), random.times(4));
-    if random.percent(85) {
-        mutate::json(random, &mut value, times, values);
-        return value.to_string().into_bytes();
-    }
-    let mut bytes = value.to_string().into_bytes();
-    mutate::text(random, &mut bytes, times, &[]);
-    bytes
-}
-
 /// The parts of a corpus: `### NAME` stands in a line before each.
 pub fn parts(corpus: &'static str) -> impl Iterator<Item = (&'static str, &'static str)> {
     corpus.split("### ").filter_map(|part| part.split_once('\n'))
 }
 
-/// Values of JSON, one a line.
-pub fn values(lines: &str) -> Result<Vec<Value>, String> {
-    lines.lines().map(|line| serde_json::from_str(line).map_err(|error| format!("{error}: {line}"))).collect()
+/// The lines of a corpus.
+pub fn lines(corpus: &str) -> Vec<String> {
+    corpus.lines().map(str::to_owned).collect()
 }
 
 /// An input's first line, and the rest.
@@ -114,41 +107,35 @@ pub fn first_line(input: &[u8]) -> (&[u8], &[u8]) {
 }
 
 /// A folder in memory if possible, since some targets write thousands of small files a second.
-pub fn space() -> Result<tempfile::TempDir, String> {
+pub fn space() -> tempfile::TempDir {
     // Journals are trusted only in private folders.
-    let private = std::fs::Permissions::from_mode(0o700);
+    let private = fs::Permissions::from_mode(0o700);
     let mut form = tempfile::Builder::new();
     let form = form.prefix("threadwise-fuzz-").permissions(private);
-    let made = form.tempdir_in("/dev/shm").or_else(|_| form.tempdir());
-    made.map_err(|error| format!("no temporary folder: {error}"))
+    form.tempdir_in("/dev/shm").or_else(|_| form.tempdir()).expect("a temporary folder")
 }
 
 /// Writes a file.
-pub fn write(path: &Path, bytes: &[u8]) -> Result<(), String> {
-    std::fs::write(path, bytes).map_err(|error| format!("{}: {error}", path.display()))
-}
-
-/// Fails with a message if a condition does not hold.
-pub fn hold(holds: bool, why: impl FnOnce() -> String) -> Result<(), String> {
-    if holds { Ok(()) } else { Err(why()) }
+pub fn write(path: &Path, bytes: &[u8]) {
+    fs::write(path, bytes).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
 }
 
 /// An error's text is one line that says something.
-pub fn one_line(text: &str) -> Result<(), String> {
-    hold(!text.is_empty() && !text.contains('\n'), || format!("an error that is not one line: {text:?}"))
+#[track_caller]
+pub fn one_line(error: &dyn std::fmt::Display) {
+    let text = error.to_string();
+    assert!(!text.is_empty() && !text.contains('\n'), "an error that is not one line: {text:?}");
 }
 
 /// A shown text has no deceptive character. (Errors may: they are escaped where they are printed.)
-pub fn plain(what: &str, text: &str) -> Result<(), String> {
-    hold(!text.contains(is_deceptive), || format!("{what} deceives: {text:?}"))
+#[track_caller]
+pub fn plain(what: &str, text: &str) {
+    assert!(!text.contains(is_deceptive), "{what} deceives: {text:?}");
 }
 
 /// What was written again is read as the same.
-pub fn same<T: PartialEq + std::fmt::Debug, E: std::fmt::Debug>(
-    again: &Result<T, E>,
-    value: &T,
-) -> Result<(), String> {
-    hold(matches!(again, Ok(again) if again == value), || {
-        format!("{value:?} is {again:?} when it is read again")
-    })
+#[track_caller]
+pub fn same<T: PartialEq + Debug, E: Debug>(again: &Result<T, E>, value: &T) {
+    let is_same = again.as_ref().is_ok_and(|again| again == value);
+    assert!(is_same, "{value:?} is {again:?} when it is read again");
 }

@@ -6,12 +6,12 @@
 //! as programs or loaded by tests; neither the repository nor a released program contains any of it.
 
 use super::packages;
-use super::table::{By, Fetched};
+use super::table::{By, Fetched, tables};
 use crate::command::{self, Task};
-use crate::dist;
+use crate::{dist, files};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// The folder of all of it except the engines, relative to the workspace.
 const HOME: &str = "target/test-servers";
@@ -25,63 +25,56 @@ const REQUIREMENTS: [(&str, &str); 4] = [
     ("python.txt", include_str!("python.txt")),
 ];
 
-impl Fetched {
-    /// Fetches it if missing; its variable and value.
-    ///
-    /// # Errors
-    /// It cannot be fetched.
-    pub fn ensure(&self, may_install: bool) -> Result<[String; 2], String> {
-        packages::ensure(self.by.packages(), may_install)?;
-        let folder = current_dir()?.join(HOME).join(&self.name);
-        self.whole(&folder, fetch)?;
-        named(&self.variable, &folder.join(&self.inside))
-    }
-
-    /// Fetches it unless it exists, complete and of the pinned version.
-    fn whole(&self, folder: &Path, fetch: impl Fn(&Self, &Path) -> Result<(), String>) -> Result<(), String> {
-        let pin = format!("{} {}\n", self.version, self.checksum);
-        let said = |cause: std::io::Error| format!("cannot write {}: {cause}", folder.display());
-        if fs::read_to_string(folder.join(WHOLE)).is_ok_and(|found| found == pin) {
-            return Ok(());
-        }
-        if folder.exists() {
-            fs::remove_dir_all(folder).map_err(said)?;
-        }
-        fs::create_dir_all(folder).map_err(said)?;
-        fetch(self, folder)?;
-        if !self.then.is_empty() {
-            let script = format!("cd \"$0\" && {}", self.then);
-            let package = folder.join("node_modules").join(&self.package);
-            Task::new("sh", &["-c", &script, &package.to_string_lossy()]).run()?;
-        }
-        fs::write(folder.join(WHOLE), pin).map_err(said)
-    }
-}
-
-/// Something of the table, fetched if missing: the folder that is used.
+/// Something of the table, fetched if missing; its variable, and the folder that is used.
 ///
 /// # Errors
 /// It cannot be fetched.
-pub fn by_name(name: &str) -> Result<String, String> {
-    let found = super::table::tables()?.fetched.iter().find(|fetched| fetched.name == name);
-    let [_, folder] = found.ok_or_else(|| format!("parts.toml has no {name}"))?.ensure(false)?;
-    Ok(folder)
+pub fn ensure(name: &str, may_install: bool) -> Result<[String; 2], String> {
+    let found = tables()?.fetched.iter().find(|fetched| fetched.name == name);
+    let fetched = found.ok_or_else(|| format!("parts.toml has no {name}"))?;
+    packages::ensure(fetched.by.packages(), may_install)?;
+    let folder = files::absolute(HOME)?.join(name);
+    whole(fetched, &folder, fetch)?;
+    named(&fetched.variable, &folder.join(&fetched.inside))
+}
+
+/// Fetches it unless it exists, complete and of the pinned version.
+fn whole(
+    fetched: &Fetched,
+    folder: &Path,
+    fetch: impl Fn(&Fetched, &Path) -> Result<(), String>,
+) -> Result<(), String> {
+    let pin = format!("{} {}\n", fetched.version, fetched.checksum);
+    if fs::read_to_string(folder.join(WHOLE)).is_ok_and(|found| found == pin) {
+        return Ok(());
+    }
+    files::empty_folder(folder)?;
+    fetch(fetched, folder)?;
+    if !fetched.then.is_empty() {
+        let package = folder.join("node_modules").join(&fetched.package);
+        Task::new("env -C {}", &[&package.display()]).more(fetched.then.split(' ')).run()?;
+    }
+    files::write(folder.join(WHOLE), pin)
 }
 
 /// Fetches something into its folder, which is empty.
 fn fetch(fetched: &Fetched, folder: &Path) -> Result<(), String> {
+    let Fetched { package, version, checksum, options, .. } = fetched;
     match fetched.by {
         By::Npm => npm(fetched, folder),
-        By::Cargo => cargo(fetched, folder),
         By::Maven => by_maven(fetched, folder),
+        By::Cargo => {
+            let install = "cargo install --quiet --locked --root {} --version {}";
+            Task::new(install, &[&folder.display(), version]).more(options).more([package]).run()
+        }
         By::Pip => {
-            let found = REQUIREMENTS.iter().find(|(name, _)| *name == fetched.checksum);
-            let (_, requirements) = found.ok_or_else(|| format!("no requirements {}", fetched.checksum))?;
+            let found = REQUIREMENTS.iter().find(|(name, _)| name == checksum);
+            let (_, requirements) = found.ok_or_else(|| format!("no requirements {checksum}"))?;
             pip(folder, "venv", requirements, &[])
         }
         By::PipTarget => {
             let modules = folder.join(&fetched.inside);
-            let text = format!("{}=={} --hash={}\n", fetched.package, fetched.version, fetched.checksum);
+            let text = format!("{package}=={version} --hash={checksum}\n");
             // The environment is only for its pip, which Debian's interpreter lacks.
             pip(folder, "pip", &text, &["--target", &modules.to_string_lossy()])
         }
@@ -98,14 +91,10 @@ const ENGINES: [&str; 2] = ["target/test-engines", "threadwise/engines/analytics
 /// # Errors
 /// It cannot be made.
 pub fn engines(asked: &str) -> Result<[String; 2], String> {
-    let home = current_dir()?.join(ENGINES[0]);
+    let home = files::absolute(ENGINES[0])?;
     let program = std::env::var(dist::TEST_PROGRAM).or_else(|_| command::built("threadwise"))?;
-    Task::new(&program, &["engine", "add", asked]).env("XDG_DATA_HOME", &home.to_string_lossy()).run()?;
+    Task::new("{} engine add {}", &[&program, &asked]).env("XDG_DATA_HOME", home.display()).run()?;
     named("THREADWISE_TEST_ENGINES", &home.join(ENGINES[1]))
-}
-
-fn current_dir() -> Result<PathBuf, String> {
-    std::env::current_dir().map_err(|cause| format!("the current folder does not exist: {cause}"))
 }
 
 fn named(variable: &str, folder: &Path) -> Result<[String; 2], String> {
@@ -124,7 +113,7 @@ pub fn impossible() -> Option<String> {
     }
     // Servers that root starts run as another user, who must reach their programs.
     let closed = |folder: &&Path| fs::metadata(folder).is_ok_and(|entry| entry.permissions().mode() & 1 == 0);
-    let current_dir = current_dir().ok()?;
+    let current_dir = files::absolute(".").ok()?;
     let closed = current_dir.ancestors().find(closed).filter(|_| packages::is_root())?.display();
     Some(format!(
         "a server's user cannot pass through {closed}: chmod o+x {closed}, or check the project out elsewhere"
@@ -133,23 +122,12 @@ pub fn impossible() -> Option<String> {
 
 /// Makes a Python environment of this name in a folder, and installs the requirements with its pip, by checksums.
 fn pip(folder: &Path, environment: &str, requirements: &str, more: &[&str]) -> Result<(), String> {
-    let path = |name: &str| folder.join(name).to_string_lossy().into_owned();
-    let (needs, environment) = (path("requirements.txt"), path(environment));
-    fs::write(&needs, requirements).map_err(|cause| format!("cannot write {needs}: {cause}"))?;
-    Task::new("python3", &["-m", "venv", &environment]).run()?;
-    let quiet = ["-m", "pip", "install", "--quiet", "--no-input", "--disable-pip-version-check"];
-    let exact = ["--require-hashes", "--only-binary=:all:", "--no-deps", "-r", &needs];
-    Task::new(&format!("{environment}/bin/python"), &quiet).more(&exact).more(more).run()
-}
-
-/// Compiles a program of crates.io with the versions of its lock file.
-fn cargo(fetched: &Fetched, folder: &Path) -> Result<(), String> {
-    let options: Vec<&str> = fetched.options.iter().map(String::as_str).collect();
-    let root = folder.to_string_lossy();
-    Task::new("cargo", &["install", "--quiet", "--locked", "--root", &root, "--version", &fetched.version])
-        .more(&options)
-        .more(&[&fetched.package])
-        .run()
+    let (needs, environment) = (folder.join("requirements.txt"), folder.join(environment));
+    files::write(&needs, requirements)?;
+    Task::new("python3 -m venv {}", &[&environment.display()]).run()?;
+    let install = "{}/bin/python -m pip install --quiet --no-input --disable-pip-version-check --require-hashes \
+                   --only-binary=:all: --no-deps -r {}";
+    Task::new(install, &[&environment.display(), &needs.display()]).more(more).run()
 }
 
 /// Installs one package of npm, without its scripts.
@@ -162,39 +140,26 @@ fn npm(fetched: &Fetched, folder: &Path) -> Result<(), String> {
         r#"{{"lockfileVersion": 3, "packages": {{"": {{{needs}}},
             "node_modules/{package}": {{"version": "{version}", "integrity": "{checksum}"}}}}}}"#
     );
-    for (name, text) in [("package.json", private), ("package-lock.json", lock)] {
-        let path = folder.join(name);
-        let written = fs::write(&path, text);
-        written.map_err(|cause| format!("cannot write {}: {cause}", path.display()))?;
-    }
-    let prefix = folder.to_string_lossy();
-    let quiet = ["--ignore-scripts", "--no-audit", "--no-fund"];
-    Task::new("npm", &["ci", "--prefix", &prefix]).more(&quiet).run()
+    files::write(folder.join("package.json"), private)?;
+    files::write(folder.join("package-lock.json"), lock)?;
+    Task::new("npm ci --prefix {} --ignore-scripts --no-audit --no-fund", &[&folder.display()]).run()
 }
 
 fn by_maven(fetched: &Fetched, folder: &Path) -> Result<(), String> {
-    let name = fetched.package.rsplit(':').next().unwrap_or_default();
-    let artifact = format!("-Dartifact={}:{}", fetched.package, fetched.version);
-    let output = format!("-DoutputDirectory={}", folder.display());
-    Task::new("mvn", &["-B", "-q", "-C", "dependency:copy", &artifact, &output]).run()?;
-    let file = folder.join(format!("{name}-{}.jar", fetched.version));
-    let shown = file.to_string_lossy();
-    let sum = Task::new("sha256sum", &[&shown]).output()?;
-    if sum.split_whitespace().next() != Some(fetched.checksum.as_str()) {
-        return Err(format!("{shown} is not the one pinned in xtask/src/lab/parts.toml: its sum is {sum}"));
+    let Fetched { package, version, checksum, .. } = fetched;
+    let copy = "mvn -B -q -C dependency:copy -Dartifact={}:{} -DoutputDirectory={}";
+    Task::new(copy, &[package, version, &folder.display()]).run()?;
+    let name = package.rsplit(':').next().unwrap_or_default();
+    let file = format!("{}/{name}-{version}.jar", folder.display());
+    let sum = Task::new("sha256sum {}", &[&file]).output()?;
+    if sum.split_whitespace().next() != Some(checksum.as_str()) {
+        return Err(format!("{file} is not the one pinned in xtask/src/lab/parts.toml: its sum is {sum}"));
     }
-    Task::new("python3", &["-m", "zipfile", "-e", &shown, &folder.to_string_lossy()]).run()?;
-    let said = |cause: std::io::Error| format!("cannot set up {}: {cause}", folder.display());
-    fs::remove_file(&file).map_err(said)?;
+    Task::new("python3 -m zipfile -e {} {}", &[&file, &folder.display()]).run()?;
     // A .jar keeps no modes.
     let bin = folder.join(&fetched.inside);
-    for part in [bin.clone(), bin.with_file_name("scripts")] {
-        for entry in fs::read_dir(part).map_err(said)? {
-            let path = entry.map_err(said)?.path();
-            fs::set_permissions(path, fs::Permissions::from_mode(0o755)).map_err(said)?;
-        }
-    }
-    Ok(())
+    Task::new("chmod -R 755 {} {}", &[&bin.display(), &bin.with_file_name("scripts").display()]).run()?;
+    Task::new("rm {}", &[&file]).run()
 }
 
 #[cfg(test)]
@@ -218,12 +183,12 @@ mod tests {
         let makes =
             |_: &Fetched, folder: &Path| fs::write(folder.join("made"), "").map_err(|why| why.to_string());
         let fails = |_: &Fetched, _: &Path| Err("fetched".to_owned());
-        assert_eq!(fetched("1").whole(&folder, makes), Ok(()));
-        assert_eq!((fetched("1").whole(&folder, fails), folder.join("made").exists()), (Ok(()), true));
+        assert_eq!(whole(&fetched("1"), &folder, makes), Ok(()));
+        assert_eq!((whole(&fetched("1"), &folder, fails), folder.join("made").exists()), (Ok(()), true));
         // Another version: what is there goes, and what was not fetched is not taken for whole.
-        let again = fetched("2").whole(&folder, fails);
+        let again = whole(&fetched("2"), &folder, fails);
         assert_eq!((again, folder.join("made").exists()), (Err("fetched".into()), false));
-        assert_eq!(fetched("2").whole(&folder, fails), Err("fetched".into()));
+        assert_eq!(whole(&fetched("2"), &folder, fails), Err("fetched".into()));
         fs::remove_dir_all(&folder).unwrap();
     }
 

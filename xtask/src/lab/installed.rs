@@ -6,30 +6,20 @@
 use super::packages::{is_on_path, is_root};
 use crate::command::Task;
 use crate::dist::{Target, VERSION};
+use crate::files;
 use crate::package::{self, IMAGE};
 use serde_json::{Value, json};
-use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The smallest study of a real database.
-const STUDY: [&str; 10] = [
-    "run",
-    "placement",
-    "--allow-busy",
-    "--no-probe",
-    "--blocks",
-    "3",
-    "--rounds",
-    "2",
-    "-o",
-    "s.threadwise",
-];
+const STUDY: &str = "run placement --allow-busy --no-probe --blocks 3 --rounds 2 -o s.threadwise";
 /// Runs the program of a root folder there: what a system mounts, and no variable. The folder may have no shell.
 const IN_ROOT: &str = r#"cd "$0" && mkdir -p proc sys dev tmp && mount -t proc proc proc &&
     mount --rbind /sys sys && mount --rbind /dev dev && exec env -i "$(command -v chroot)" . /usr/bin/threadwise "$@""#;
 
-/// The crates that others may use, of which each needs only those before it.
-const CRATES: [&str; 6] = ["-p", "threadwise-machine", "-p", "threadwise-study", "-p", "threadwise-document"];
+/// Packs the crates that others may use, of which each needs only those before it.
+const PUBLISH: &str =
+    "cargo publish --dry-run --allow-dirty -p threadwise-machine -p threadwise-study -p threadwise-document";
 /// Reads a list of components against the schema of CycloneDX 1.5.
 const READ: &str = "import sys
 from cyclonedx.schema import SchemaVersion
@@ -47,28 +37,37 @@ pub fn run(python: Option<&str>) -> Result<(), String> {
         package::run(None)?;
     }
     let made = Made::of(target)?;
-    let scratch = Scratch::new()?;
-    archive(&made, &scratch.folder("archive")?)?;
-    wheel(&made, &scratch.folder("wheel")?)?;
-    rpm(&made, &scratch.folder("rpm")?)?;
-    image(&made, &scratch.folder("image")?)?;
-    let root = scratch.folder("deb")?;
+    files::make_folder(ROOTS)?;
+    let scratch =
+        tempfile::tempdir_in(ROOTS).map_err(|cause| format!("cannot make a folder in {ROOTS}: {cause}"))?;
+    let root = |name: &str| {
+        let root = files::absolute(scratch.path().join(name))?;
+        files::make_folder(&root).map(|()| root)
+    };
+    archive(&made, &root("archive")?)?;
+    wheel(&made, &root("wheel")?)?;
+    rpm(&made, &root("rpm")?)?;
+    image(&made, &root("image")?)?;
+    let deb_root = root("deb")?;
     match python {
-        Some(_) => debian(&root)?,
-        None => nothing_installed(&root)?,
+        Some(_) => debian(&deb_root)?,
+        // A root folder of which dpkg knows nothing.
+        None => files::write(deb_root.join("var/lib/dpkg/status"), "")?,
     }
-    deb(&made, &root)?;
+    deb(&made, &deb_root)?;
     let Some(python) = python else { return Ok(()) };
-    let components = made.file(".cdx.json")?;
-    Task::new(&format!("{python}/python"), &["-c", READ, &components]).run()?;
+    Task::new("{}/python -c {} {}", &[&python, &READ, &made.file(".cdx.json")?]).run()?;
     let sums = made.sums()?;
     package::run(None)?;
     if made.sums()? != sums {
         return Err("packages that are made again differ: compare the sums of both".to_owned());
     }
-    foreign(&scratch.folder("foreign")?)?;
-    Task::new("cargo", &["publish", "--dry-run", "--allow-dirty"]).more(&CRATES).run()
+    foreign(&root("foreign")?)?;
+    Task::new(PUBLISH, &[]).run()
 }
+
+/// The folder of root folders, which are removed at the end.
+const ROOTS: &str = "target/test-packages";
 
 /// The files that were made.
 struct Made {
@@ -82,63 +81,42 @@ impl Made {
         if !sums.exists() {
             return Err(format!("no {}: cargo xtask package makes it", sums.display()));
         }
-        let folder_text = folder.to_string_lossy();
-        Task::new("env", &["-C", &folder_text, "sha256sum", "--check", "--strict", "SHA256SUMS"]).run()?;
+        Task::new("env -C {} sha256sum --check --strict SHA256SUMS", &[&folder.display()]).run()?;
         Ok(Self { folder })
     }
 
     fn sums(&self) -> Result<String, String> {
-        let file = self.folder.join("SHA256SUMS");
-        fs::read_to_string(&file).map_err(|cause| wrong(&file, &cause))
+        files::read_text(self.folder.join("SHA256SUMS"))
     }
 
     /// The one with this end.
     fn file(&self, end: &str) -> Result<String, String> {
-        let entries = fs::read_dir(&self.folder).map_err(|cause| wrong(&self.folder, &cause))?;
-        let mut files = entries.flatten().map(|entry| entry.path().to_string_lossy().into_owned());
+        let entries = files::entries(&self.folder)?;
+        let mut files = entries.iter().map(|path| path.to_string_lossy().into_owned());
         files
             .find(|file| file.ends_with(end))
             .ok_or_else(|| format!("no *{end} in {}", self.folder.display()))
     }
 }
 
-/// A folder for roots, removed at the end.
-struct Scratch(PathBuf);
-
-impl Scratch {
-    fn new() -> Result<Self, String> {
-        let folder = package::absolute("target/test-packages")?;
-        let scratch = Self(folder.join(std::process::id().to_string()));
-        fs::create_dir_all(&scratch.0).map_err(|cause| wrong(&scratch.0, &cause))?;
-        Ok(scratch)
-    }
-
-    fn folder(&self, name: &str) -> Result<PathBuf, String> {
-        let folder = self.0.join(name);
-        fs::create_dir(&folder).map_err(|cause| wrong(&folder, &cause))?;
-        Ok(folder)
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        if let Err(cause) = fs::remove_dir_all(&self.0) {
-            eprintln!("{}", wrong(&self.0, &cause));
-        }
-    }
-}
-
-fn wrong(path: &Path, cause: &std::io::Error) -> String {
-    format!("{}: {cause}", path.display())
-}
-
 /// What holds of every installed program, which `run` starts with arguments.
-fn works(mut run: impl FnMut(&[&str]) -> Result<Task, String>) -> Result<(), String> {
-    prints(&run(&["--version"])?, VERSION)?;
+fn works(mut run: impl FnMut(&str) -> Result<Task, String>) -> Result<(), String> {
+    prints(&run("--version")?, VERSION)?;
     // The second program is found.
-    prints(&run(&["list"])?, "threadwise-engine-sqlserver (ready)")?;
-    prints(&run(&STUDY)?, "TRUST")?;
-    prints(&run(&["report", "s.threadwise", "--all"])?, "rows/s")
+    prints(&run("list")?, "threadwise-engine-sqlserver (ready)")?;
+    prints(&run(STUDY)?, "TRUST")?;
+    prints(&run("report s.threadwise --all")?, "rows/s")
+}
+
+/// The same where the program is in a folder that is not the system's root.
+fn works_in(root: &Path) -> Result<(), String> {
+    works(|words| Ok(Task::new(&format!("env -i -C {{}} bin/threadwise {words}"), &[&root.display()])))
+}
+
+/// The same where the folder is the system's root.
+fn works_as_root(root: &Path) -> Result<(), String> {
+    let unshare = "unshare --mount sh -c {} {}";
+    works(|words| Ok(Task::new(&format!("{unshare} {words}"), &[&IN_ROOT, &root.display()])))
 }
 
 fn prints(task: &Task, wanted: &str) -> Result<(), String> {
@@ -148,27 +126,27 @@ fn prints(task: &Task, wanted: &str) -> Result<(), String> {
     }
 }
 
+/// Unpacks an archive.
+fn unpack(made: &Made, root: &Path) -> Result<(), String> {
+    let file = made.file(".tar.zst")?;
+    Task::new("tar -xf {} -C {} --strip-components=1", &[&file, &root.display()]).run()
+}
+
 fn archive(made: &Made, root: &Path) -> Result<(), String> {
-    let root = root.to_string_lossy();
-    Task::new("tar", &["-xf", &made.file(".tar.zst")?, "-C", &root, "--strip-components=1"]).run()?;
-    let page = format!("{root}/share/man/man1/threadwise.1.gz");
-    let page = Task::new("man", &["--warnings", "--local-file", &page]).output()?;
-    if !page.contains("threadwise") {
-        return Err(format!("man shows no page of threadwise: {page}"));
-    }
-    works(|more| Ok(Task::new("env", &["-i", "-C", &root, "bin/threadwise"]).more(more)))
+    unpack(made, root)?;
+    let man = "man --warnings --local-file {}/share/man/man1/threadwise.1.gz";
+    prints(&Task::new(man, &[&root.display()]), "threadwise")?;
+    works_in(root)
 }
 
 fn wheel(made: &Made, root: &Path) -> Result<(), String> {
-    let root = root.to_string_lossy();
-    let python = format!("{root}/bin/python");
-    Task::new("python3", &["-m", "venv", &root]).run()?;
-    let install = ["-m", "pip", "install", "--quiet", "--no-index", "--disable-pip-version-check"];
-    Task::new(&python, &install).more(&[&made.file(".whl")?]).run()?;
-    works(|more| Ok(Task::new("env", &["-i", "-C", &root, "bin/threadwise"]).more(more)))?;
+    Task::new("python3 -m venv {}", &[&root.display()]).run()?;
+    let install = "{}/bin/python -m pip install --quiet --no-index --disable-pip-version-check {}";
+    Task::new(install, &[&root.display(), &made.file(".whl")?]).run()?;
+    works_in(root)?;
     // The module finds the program beside its interpreter.
     let module = "import threadwise; print(*threadwise.open('s.threadwise').verdict)";
-    prints(&Task::new("env", &["-i", "-C", &root, "bin/python", "-c", module]), "Trust")
+    prints(&Task::new("env -i -C {} bin/python -c {}", &[&root.display(), &module]), "Trust")
 }
 
 /// Packages of the processor that this machine does not have. An emulated program cannot start another one, as a study
@@ -177,72 +155,55 @@ fn foreign(root: &Path) -> Result<(), String> {
     let target = Target::other();
     package::run(Some(&target.triple()))?;
     let made = Made::of(target)?;
-    prints(&Task::new("dpkg-deb", &["--field", &made.file(".deb")?, "Architecture"]), target.debian)?;
-    prints(&Task::new("rpm", &["-qp", "--queryformat", "%{ARCH}", &made.file(".rpm")?]), target.arch)?;
+    prints(&Task::new("dpkg-deb --field {} Architecture", &[&made.file(".deb")?]), target.debian)?;
+    prints(&Task::new("rpm -qp --queryformat {} {}", &[&"%{ARCH}", &made.file(".rpm")?]), target.arch)?;
     made.file(&format!("{}.whl", target.arch))?;
-    let folder = root.to_string_lossy();
-    Task::new("tar", &["-xf", &made.file(".tar.zst")?, "-C", &folder, "--strip-components=1"]).run()?;
-    let program = root.join("bin/threadwise");
-    let emulated = target.start(&program.to_string_lossy(), is_on_path)?;
-    prints(&emulated.clone().more(&["--version"]), VERSION)?;
+    unpack(&made, root)?;
+    let emulated = target.start(&root.join("bin/threadwise").to_string_lossy(), is_on_path)?;
+    prints(&emulated.clone().more(["--version"]), VERSION)?;
     let study = root.with_file_name("archive").join("s.threadwise");
-    prints(&emulated.more(&["report", &study.to_string_lossy()]), "TRUST")
-}
-
-fn in_root(root: &str) -> impl Fn(&[&str]) -> Result<Task, String> {
-    move |more| Ok(Task::new("unshare", &["--mount", "sh", "-c", IN_ROOT, root]).more(more))
+    prints(&emulated.more(["report", &study.to_string_lossy()]), "TRUST")
 }
 
 fn rpm(made: &Made, root: &Path) -> Result<(), String> {
-    let root = root.to_string_lossy();
-    Task::new("rpm", &["--root", &root, "--install", &made.file(".rpm")?]).run()?;
-    Task::new("rpm", &["--root", &root, "--verify", "threadwise"]).run()?;
-    works(in_root(&root))
+    Task::new("rpm --root {} --install {}", &[&root.display(), &made.file(".rpm")?]).run()?;
+    Task::new("rpm --root {} --verify threadwise", &[&root.display()]).run()?;
+    works_as_root(root)
 }
 
 fn deb(made: &Made, root: &Path) -> Result<(), String> {
-    let root = root.to_string_lossy();
-    Task::new("dpkg", &[&format!("--root={root}"), "--install", &made.file(".deb")?]).run()?;
-    works(in_root(&root))?;
-    Task::new("dpkg", &[&format!("--root={root}"), "--purge", "threadwise"]).run()
-}
-
-/// A root folder of which dpkg knows nothing.
-fn nothing_installed(root: &Path) -> Result<(), String> {
-    let known = root.join("var/lib/dpkg");
-    let file = known.join("status");
-    fs::create_dir_all(known).and_then(|()| fs::write(&file, "")).map_err(|cause| wrong(&file, &cause))
+    Task::new("dpkg --root={} --install {}", &[&root.display(), &made.file(".deb")?]).run()?;
+    works_as_root(root)?;
+    Task::new("dpkg --root={} --purge threadwise", &[&root.display()]).run()
 }
 
 /// Debian's smallest system, from where this machine has its packages.
 fn debian(root: &Path) -> Result<(), String> {
-    let sources =
-        ["indextargets", "--format", "$(CODENAME) $(SITE)", "Created-By: Packages", "Component: main"];
-    let sources = Task::new("apt-get", &sources).output()?;
+    let sources = Task::new("apt-get indextargets --format {}", &[&"$(CODENAME) $(SITE)"]);
+    let sources = sources.more(["Created-By: Packages", "Component: main"]).output()?;
     let source =
         sources.lines().find_map(|line| line.split_once(' ').filter(|(name, _)| !name.contains('-')));
     let (name, site) = source.ok_or("apt-get has no source of packages: run apt-get update")?;
-    Task::new("debootstrap", &["--variant=minbase", name, &root.to_string_lossy(), site]).output().map(|_| ())
+    let bootstrap = "debootstrap --variant=minbase {} {} {}";
+    Task::new(bootstrap, &[&name, &root.display(), &site]).output().map(|_| ())
 }
 
 /// The image as a container of runc, in the namespaces that umoci writes, without a terminal.
 fn image(made: &Made, root: &Path) -> Result<(), String> {
-    let [layout, bundle] = ["layout", "bundle"].map(|name| root.join(name));
-    fs::create_dir(&layout).map_err(|cause| wrong(&layout, &cause))?;
-    let (layout, name) = (layout.to_string_lossy(), format!("threadwise-{}", std::process::id()));
-    Task::new("tar", &["-xf", &made.file("-oci.tar")?, "-C", &layout]).run()?;
-    let unpacked = bundle.to_string_lossy();
-    Task::new("umoci", &["unpack", "--image", &format!("{layout}:{IMAGE}:{VERSION}"), &unpacked]).run()?;
+    let (layout, bundle) = (root.join("layout"), root.join("bundle"));
+    files::make_folder(&layout)?;
+    let (layout, name) = (layout.display(), format!("threadwise-{}", std::process::id()));
+    Task::new("tar -xf {} -C {}", &[&made.file("-oci.tar")?, &layout]).run()?;
+    Task::new("umoci unpack --image {}:{}:{} {}", &[&layout, &IMAGE, &VERSION, &bundle.display()]).run()?;
     let file = bundle.join("config.json");
-    let text = fs::read_to_string(&file).map_err(|cause| wrong(&file, &cause))?;
-    let mut config: Value =
-        serde_json::from_str(&text).map_err(|why| format!("{}: {why}", file.display()))?;
+    let mut config: Value = serde_json::from_str(&files::read_text(&file)?)
+        .map_err(|why| format!("{}: {why}", file.display()))?;
     let entry = config["process"]["args"].clone();
-    works(|more| {
+    works(|words| {
         let arguments = entry.as_array().into_iter().flatten().cloned();
-        config["process"]["args"] = arguments.chain(more.iter().map(|word| json!(word))).collect();
+        config["process"]["args"] = arguments.chain(words.split(' ').map(|word| json!(word))).collect();
         config["process"]["terminal"] = json!(false);
-        fs::write(&file, config.to_string()).map_err(|cause| wrong(&file, &cause))?;
-        Ok(Task::new("runc", &["run", "--bundle", &unpacked, &name]))
+        files::write(&file, config.to_string())?;
+        Ok(Task::new("runc run --bundle {} {}", &[&bundle.display(), &name]))
     })
 }

@@ -6,7 +6,6 @@
 
 pub mod emulated;
 pub mod fetched;
-pub mod fuzz;
 pub mod guest;
 mod installed;
 pub mod machines;
@@ -14,7 +13,8 @@ pub mod packages;
 mod table;
 pub mod watched;
 
-use crate::command::Task;
+use crate::command::{Task, built};
+use crate::files;
 use crate::site;
 use crate::steps::Steps;
 use crate::test::Counts;
@@ -44,7 +44,8 @@ impl Scale {
 
 /// What is run beside a part's tests, with the variables of its tests.
 fn beside(name: &str, scale: Scale, variables: &Variables) -> Result<(), String> {
-    let seconds = |hours: f64, share: f64, least: f64| format!("{:.0}", (share * hours).max(least));
+    let seconds = |hours: f64, share: f64, least: f64| (share * hours).max(least) as u64;
+    let looks = |seconds| emulated::run(emulated::Options { seed: 1, seconds });
     match (name, scale) {
         ("portable", _) => portable(scale),
         ("packages", Scale::Smoke) => installed::run(None),
@@ -52,18 +53,20 @@ fn beside(name: &str, scale: Scale, variables: &Variables) -> Result<(), String>
         ("site", Scale::Smoke) => site::stage().map(|_| ()),
         ("site", _) => site::run().and_then(|()| site::widths::check()),
         ("engines", _) => workers(scale, variables),
-        ("fuzz", Scale::Smoke) => fuzz::run(&["--inputs", "300", "--seed", "1"]),
-        ("fuzz", Scale::Once) => fuzz::run(&["--seconds", "20", "--seed", "1"]),
-        ("fuzz", Scale::Hours(hours)) => fuzz::run(&["--seconds", &seconds(hours, 200.0, 1.0)]),
-        ("emulated", Scale::Smoke) => emulated::run(&["--seconds", "20"]),
-        ("emulated", Scale::Once) => emulated::run(&[]),
-        ("emulated", Scale::Hours(hours)) => emulated::run(&["--seconds", &seconds(hours, 3600.0, 60.0)]),
+        ("fuzz", Scale::Smoke) => fuzz(&["--inputs", "300", "--seed", "1"]),
+        ("fuzz", Scale::Once) => fuzz(&["--seconds", "20", "--seed", "1"]),
+        ("fuzz", Scale::Hours(hours)) => {
+            fuzz(&["--seconds".to_owned(), seconds(hours, 200.0, 1.0).to_string()])
+        }
+        ("emulated", Scale::Smoke) => looks(20),
+        ("emulated", Scale::Once) => looks(60),
+        ("emulated", Scale::Hours(hours)) => looks(seconds(hours, 3600.0, 60.0)),
         ("machines", _) => {
             recorded_machines()?;
-            machines::run(match scale {
-                Scale::Smoke => &["one-package-smt", "two-l3s"],
-                Scale::Once => &[],
-                Scale::Hours(_) => &["--all"],
+            let quick = ["one-package-smt", "two-l3s"].map(str::to_owned).to_vec();
+            machines::run(&machines::Options {
+                all: matches!(scale, Scale::Hours(_)),
+                names: if scale == Scale::Smoke { quick } else { Vec::new() },
             })
         }
         _ => Ok(()),
@@ -71,78 +74,75 @@ fn beside(name: &str, scale: Scale, variables: &Variables) -> Result<(), String>
 }
 
 /// The command line.
-#[derive(Debug, PartialEq)]
-struct Options<'a> {
-    names: Vec<&'a str>,
-    scale: Scale,
-    /// Root installs what is missing.
-    may_install: bool,
-    /// Only prints the parts.
-    is_list: bool,
-    /// Only makes the requirements available, and prints the tests' variables.
-    is_env: bool,
+#[derive(Debug, PartialEq, clap::Args)]
+pub struct Options {
+    /// Parts; all of them without a name
+    #[arg(value_parser = part)]
+    names: Vec<String>,
+    /// The least of each part
+    #[arg(long, conflicts_with = "hours")]
+    smoke: bool,
+    /// More of each part: hours for all of them together
+    #[arg(long, value_parser = hours)]
+    hours: Option<f64>,
+    /// Root installs missing Debian packages, as with CI=true
+    #[arg(long)]
+    install: bool,
+    /// Fetch the rest, and name it to `cargo test`
+    #[arg(long)]
+    env: bool,
+    /// Say which parts there are
+    #[arg(long)]
+    list: bool,
 }
 
-impl<'a> Options<'a> {
-    fn read(words: &[&'a str]) -> Result<Self, String> {
-        let mut options =
-            Self { names: Vec::new(), scale: Scale::Once, may_install: false, is_list: false, is_env: false };
-        let parts = &tables()?.parts;
-        let mut words = words.iter();
-        while let Some(word) = words.next() {
-            match *word {
-                "--smoke" => options.scale = Scale::Smoke,
-                "--install" => options.may_install = true,
-                "--list" => options.is_list = true,
-                "--env" => options.is_env = true,
-                "--hours" => {
-                    let value = words.next().ok_or("--hours has no value: --hours 2")?;
-                    let hours = value.parse().ok().filter(|hours| (0.001..=1000.0).contains(hours));
-                    options.scale = Scale::Hours(hours.ok_or(format!("--hours {value}: 0.001 to 1000"))?);
-                }
-                name if parts.iter().any(|part| part.name == name) => options.names.push(name),
-                other => {
-                    let names: Vec<&str> = parts.iter().map(|part| part.name.as_str()).collect();
-                    return Err(format!("the laboratory has no '{other}'; parts: {}", names.join(", ")));
-                }
-            }
-        }
-        Ok(options)
+fn part(name: &str) -> Result<String, String> {
+    let names: Vec<&str> = tables()?.parts.iter().map(|part| part.name.as_str()).collect();
+    match names.contains(&name) {
+        true => Ok(name.to_owned()),
+        false => Err(format!("the laboratory has no '{name}'; parts: {}", names.join(", "))),
     }
+}
 
+fn hours(text: &str) -> Result<f64, String> {
+    text.parse().ok().filter(|hours| (0.001..=1000.0).contains(hours)).ok_or("0.001 to 1000".to_owned())
+}
+
+impl Options {
     fn parts(&self) -> Result<Vec<&'static LabPart>, String> {
-        let is_asked = |part: &&LabPart| self.names.is_empty() || self.names.contains(&part.name.as_str());
+        let is_asked = |part: &&LabPart| self.names.is_empty() || self.names.contains(&part.name);
         Ok(tables()?.parts.iter().filter(is_asked).collect())
     }
 }
 
 /// Runs parts, by default all; a failed one does not keep others from running.
-pub fn run(words: &[&str]) -> Result<(), String> {
-    let options = Options::read(words)?;
+pub fn run(options: &Options) -> Result<(), String> {
     let parts = options.parts()?;
-    if options.is_list {
+    if options.list {
         parts.iter().for_each(|part| println!("{:<12} {}", part.name, part.about));
         return Ok(());
     }
-    if options.is_env {
-        let of_part = |part: &&LabPart| part.variables(options.scale, options.may_install);
-        let variables: Variables = parts.iter().map(of_part).collect::<Result<Vec<_>, _>>()?.concat();
-        variables.iter().for_each(|[name, value]| println!("export {name}='{value}'"));
+    let scale = match options.hours {
+        Some(hours) => Scale::Hours(hours / parts.len() as f64),
+        None if options.smoke => Scale::Smoke,
+        None => Scale::Once,
+    };
+    if options.env {
+        for part in &parts {
+            let variables = part.variables(scale, options.install)?;
+            variables.iter().for_each(|[name, value]| println!("export {name}='{value}'"));
+        }
         return Ok(());
     }
-    let scale = match options.scale {
-        Scale::Hours(hours) => Scale::Hours(hours / parts.len() as f64),
-        scale => scale,
-    };
     let mut steps = Steps::default();
     let mut failed: Vec<&str> = Vec::new();
     // All at once; a part reports itself what is still missing.
     let packages: Vec<&str> = parts.iter().flat_map(|part| &part.packages).map(String::as_str).collect();
-    if let Err(why) = steps.step("packages", || packages::ensure(&packages, options.may_install)) {
+    if let Err(why) = steps.step("packages", || packages::ensure(&packages, options.install)) {
         println!("{why}");
     }
     for part in &parts {
-        if let Err(why) = steps.step(&part.name, || part.run(scale, options.may_install)) {
+        if let Err(why) = steps.step(&part.name, || part.run(scale, options.install)) {
             println!("{}: {why}", part.name);
             failed.push(&part.name);
         }
@@ -154,20 +154,26 @@ pub fn run(words: &[&str]) -> Result<(), String> {
     }
 }
 
+/// `cargo xtask fuzz`: builds the program of mutated inputs (`crates/fuzz`) and runs it with the words of the command
+/// line.
+pub fn fuzz(words: &[impl std::fmt::Display]) -> Result<(), String> {
+    Task::new("{}", &[&built("threadwise-fuzz")?]).more(words).run()
+}
+
 impl LabPart {
     /// Makes the packages and fetched parts available; the variables for the tests.
     fn variables(&self, scale: Scale, may_install: bool) -> Result<Variables, String> {
         let packages: Vec<&str> = self.packages.iter().map(String::as_str).collect();
         packages::ensure(&packages, may_install)?;
         let is_smoke = scale == Scale::Smoke;
-        let known = &tables()?.fetched;
-        let is_wanted = |name: &str| !is_smoke && self.fetched.iter().any(|wanted| wanted == name);
-        if let Some(why) = fetched::impossible().filter(|_| is_wanted("postgres")) {
+        let wanted = if is_smoke { &[][..] } else { &self.fetched };
+        if let Some(why) = fetched::impossible().filter(|_| wanted.iter().any(|name| name == "postgres")) {
             return Err(why);
         }
-        let wanted = known.iter().filter(|fetched| is_wanted(&fetched.name));
-        let mut variables: Variables =
-            wanted.map(|fetched| fetched.ensure(may_install)).collect::<Result<_, _>>()?;
+        let mut variables = Variables::new();
+        for name in wanted {
+            variables.push(fetched::ensure(name, may_install)?);
+        }
         let engine = &self.engines[usize::from(!is_smoke)];
         if !engine.is_empty() {
             variables.push(fetched::engines(engine)?);
@@ -179,12 +185,11 @@ impl LabPart {
         let variables = self.variables(scale, may_install)?;
         if self.tests {
             let smoke = if scale == Scale::Smoke { "smoke" } else { "" };
-            let tests = ["test", "--workspace", "--no-fail-fast", "--", "--ignored"];
-            let tests = Task::new("cargo", &tests).more(&[&format!("lab_{}::{smoke}", self.name)]);
-            let tests = match scale.studies() {
-                Some(studies) => tests.env("THREADWISE_TEST_STUDIES", &studies.to_string()),
-                None => tests,
-            };
+            let tests = "cargo test --workspace --no-fail-fast -- --ignored lab_{}::{}";
+            let mut tests = Task::new(tests, &[&self.name, &smoke]);
+            if let Some(studies) = scale.studies() {
+                tests = tests.env("THREADWISE_TEST_STUDIES", studies);
+            }
             let (lines, outcome) = tell(tests, &variables).run_and_keep();
             outcome?;
             if Counts::of(&lines).passed == 0 {
@@ -216,7 +221,7 @@ fn recorded_machines() -> Result<(), String> {
         println!("skipped: recorded machines; THREADWISE_MACHINES names their folder");
         return Ok(());
     }
-    Task::new("cargo", &["test", "--workspace", "--", "--ignored", "lab_machines::"]).run()
+    Task::new("cargo test --workspace -- --ignored lab_machines::", &[]).run()
 }
 
 /// `--cfg threadwise_portable` enables the fallbacks, so that an x86-64 machine can test them. The crates that have
@@ -224,44 +229,53 @@ fn recorded_machines() -> Result<(), String> {
 fn portable(scale: Scale) -> Result<(), String> {
     // Cargo keeps a wrapper's builds apart from rustc's, as for clippy: RUSTFLAGS would build every
     // dependency again.
-    let wrapper = std::fs::canonicalize("xtask/portable-rustc")
-        .map_err(|cause| format!("cannot find xtask/portable-rustc: {cause}"))?;
-    let crates = ["--package", "threadwise-machine", "--package", "threadwise-probe"];
-    let subcommand = if scale == Scale::Smoke { "check" } else { "test" };
-    let tests = Task::new("cargo", &[subcommand, "--tests"]).more(&crates);
-    let with_clock = match scale {
-        Scale::Smoke => tests,
-        _ => tests.more(&["--", "--include-ignored", "--skip", "lab_simulations"]),
+    let wrapper = files::absolute("xtask/portable-rustc")?;
+    let (subcommand, options) = match scale {
+        Scale::Smoke => ("check", ""),
+        _ => ("test", "-- --include-ignored --skip lab_simulations"),
     };
-    with_clock.env("RUSTC_WORKSPACE_WRAPPER", &wrapper.to_string_lossy()).run()
+    let crates = "--package threadwise-machine --package threadwise-probe";
+    let tests = Task::new(&format!("cargo {subcommand} --tests {crates} {options}"), &[]);
+    tests.env("RUSTC_WORKSPACE_WRAPPER", wrapper.display()).run()
 }
 
 /// The tests of the workers, which run on the environment's own interpreter, and those of a proxy's use of its
 /// driver, on the clients'. Those of an engine with a proxy start the program.
 fn workers(scale: Scale, variables: &Variables) -> Result<(), String> {
     // -B: no compiled files beside the sources.
-    let unittest = ["-B", "-m", "unittest", "discover", "-s", "workers/tests"];
-    let engines =
-        Task::new(&format!("{}/bin/python", folder(variables, "THREADWISE_TEST_ENGINES")?), &unittest);
+    let unittest = "{}/python -B -m unittest discover -s workers/tests";
+    let python = format!("{}/bin", folder(variables, "THREADWISE_TEST_ENGINES")?);
+    let engines = tell(Task::new(unittest, &[&python]), variables);
     if scale == Scale::Smoke {
-        return tell(engines.more(&["-p", "test_plan.py"]), variables).run();
+        return engines.more(["-p", "test_plan.py"]).run();
     }
-    Task::new("cargo", &["build", "--quiet", "-p", "threadwise"]).run()?;
-    tell(engines, variables).run()?;
-    let drivers = Task::new(&format!("{}/python", folder(variables, "THREADWISE_TEST_CLIENTS")?), &unittest);
-    tell(drivers.more(&["-p", "test_oracle_statements.py"]), variables).run()
+    Task::new("cargo build --quiet -p threadwise", &[]).run()?;
+    engines.run()?;
+    let drivers = tell(Task::new(unittest, &[&folder(variables, "THREADWISE_TEST_CLIENTS")?]), variables);
+    drivers.more(["-p", "test_oracle_statements.py"]).run()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use clap::Parser;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        options: Options,
+    }
+
+    fn read(words: &[&str]) -> Result<Options, clap::Error> {
+        Line::try_parse_from(std::iter::once(&"lab").chain(words)).map(|line| line.options)
+    }
 
     #[test]
     fn parts_are_known_by_their_names() {
         let names = |words: &[&str]| -> Vec<&str> {
-            Options::read(words).unwrap().parts().unwrap().iter().map(|part| part.name.as_str()).collect()
+            read(words).unwrap().parts().unwrap().iter().map(|part| part.name.as_str()).collect()
         };
-        assert_eq!(Options::read(&["--hours", "0.5"]).unwrap().scale, Scale::Hours(0.5));
+        assert_eq!(read(&["--hours", "0.5"]).unwrap().hours, Some(0.5));
         assert_eq!(names(&["servers", "--hours", "0.5", "fuzz"]), ["fuzz", "servers"]);
         assert_eq!(names(&[]).len(), tables().unwrap().parts.len());
     }
@@ -269,8 +283,8 @@ mod tests {
     #[test]
     fn what_is_no_part_is_refused_with_the_parts() {
         for wrong in [&["serfers"][..], &["--hours"], &["--hours", "0"], &["--hours", "x"]] {
-            assert!(Options::read(wrong).is_err(), "{wrong:?}");
+            assert!(read(wrong).is_err(), "{wrong:?}");
         }
-        assert!(Options::read(&["serfers"]).is_err_and(|why| why.contains("servers, engines")));
+        assert!(read(&["serfers"]).unwrap_err().to_string().contains("servers, engines"));
     }
 }

@@ -2,6 +2,7 @@
 
 use super::table;
 use crate::command::Task;
+use std::collections::BTreeSet;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
@@ -14,11 +15,8 @@ pub fn ensure(packages: &[&str], asked: bool) -> Result<(), String> {
     let is_installed =
         |name: &str| known.get(name).is_some_and(|programs| programs.iter().any(|one| is_there(one)));
     let missing = |packages: &[&str]| -> Vec<String> {
-        let mut missing: Vec<String> = packages.iter().map(|name| (*name).to_owned()).collect();
-        missing.sort();
-        missing.dedup();
-        missing.retain(|name| !is_installed(name));
-        missing
+        let wanted: BTreeSet<&str> = packages.iter().copied().collect();
+        wanted.into_iter().filter(|name| !is_installed(name)).map(str::to_owned).collect()
     };
     let found = missing(packages);
     if found.is_empty() {
@@ -42,13 +40,12 @@ pub fn is_ci() -> bool {
 fn install(missing: &[String]) -> Result<(), String> {
     // The packages of servers start them after installing, unless the system is in single-user mode
     // (invoke-rc.d(8)); tests start servers themselves.
-    let apt = |arguments: &[&str]| {
-        Task::new("apt-get", arguments).env("DEBIAN_FRONTEND", "noninteractive").env("RUNLEVEL", "1").run()
+    let apt = |words: &str| {
+        let task = Task::new(&format!("apt-get {words}"), &[]);
+        task.env("DEBIAN_FRONTEND", "noninteractive").env("RUNLEVEL", "1").run()
     };
-    apt(&["update", "-q"])?;
-    let mut arguments = vec!["install", "-q", "-y", "--no-install-recommends"];
-    arguments.extend(missing.iter().map(String::as_str));
-    apt(&arguments)
+    apt("update -q")?;
+    apt(&format!("install -q -y --no-install-recommends {}", missing.join(" ")))
 }
 
 /// The command that installs packages.
@@ -59,7 +56,7 @@ fn install_command(missing: &[String]) -> String {
 
 fn is_there(program: &str) -> bool {
     if let Some((program, text)) = program.split_once(" -c ") {
-        return Task::new(program, &["-c", text]).output().is_ok();
+        return Task::new("{} -c {}", &[&program, &text]).output().is_ok();
     }
     !found(program).is_empty()
 }
@@ -91,13 +88,7 @@ pub fn is_on_path(program: &str) -> bool {
 
 /// Whether this process runs as root.
 pub fn is_root() -> bool {
-    std::fs::read_to_string("/proc/self/status").is_ok_and(|status| effective_user(&status) == Some(0))
-}
-
-/// The effective user id: second number of the line `Uid:` in proc_pid_status(5).
-fn effective_user(status: &str) -> Option<u32> {
-    let line = status.lines().find_map(|line| line.strip_prefix("Uid:"))?;
-    line.split_whitespace().nth(1)?.parse().ok()
+    rustix::process::geteuid().is_root()
 }
 
 #[cfg(test)]
@@ -112,13 +103,6 @@ mod tests {
             let why = ensure(&["nowhere"], false).unwrap_err();
             assert!(why.starts_with("not installed: nowhere; ") && why.contains("apt-get install"), "{why}");
         }
-    }
-
-    #[test]
-    fn the_effective_user_is_the_second_number() {
-        assert_eq!(effective_user("Name:\tx\nUid:\t1000\t0\t0\t0\n"), Some(0));
-        assert_eq!(effective_user("Uid:\t0\t1000\t0\t0\n"), Some(1000));
-        assert_eq!(effective_user("Name:\tx\n"), None);
     }
 
     #[test]

@@ -62,7 +62,7 @@ pub struct Fetched {
     /// Further options of its tool.
     #[serde(default)]
     pub options: Vec<String>,
-    /// A command of a shell in its folder, when it has been fetched.
+    /// A command in the folder of its package, when it has been fetched.
     #[serde(default)]
     pub then: String,
 }

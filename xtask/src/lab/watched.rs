@@ -4,8 +4,9 @@
 //! Source: `setpriv --pdeathsig` (setpriv(1), PR_SET_PDEATHSIG(2const)), which ends it by a signal when that thread
 //! ends, for whatever reason.
 
+use crate::command::Task;
 use std::io::{BufRead, BufReader};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Instant;
 
@@ -27,17 +28,12 @@ pub struct Watched {
 }
 
 impl Watched {
-    /// Starts a program with its arguments.
+    /// Starts a program.
     ///
     /// # Errors
     /// It cannot be started.
-    pub fn start(words: &[String]) -> Result<Self, String> {
-        let started = Command::new("setpriv")
-            .args(["--pdeathsig", "KILL"])
-            .args(words)
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .spawn();
+    pub fn start(task: &Task) -> Result<Self, String> {
+        let started = task.with_parent().command().stdin(Stdio::null()).stdout(Stdio::piped()).spawn();
         let mut child = started.map_err(|cause| format!("cannot start setpriv (util-linux): {cause}"))?;
         let (line, lines) = channel();
         if let Some(output) = child.stdout.take() {

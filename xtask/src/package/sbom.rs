@@ -5,19 +5,20 @@
 
 use crate::command::Task;
 use crate::dist::{PROGRAMS, Target, VERSION};
+use crate::files;
 use crate::licences;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The list for a target, made at a time (RFC 3339).
 pub fn list(target: &Target, time: &str) -> Result<String, String> {
-    let shape = ["--edges", "normal", "--prefix", "depth", "--format", "{p}|{l}"];
-    let tree = Task::new("cargo", &["tree", "--locked", "--target", &target.triple()]).more(&shape);
-    let tree = PROGRAMS.iter().fold(tree, |tree, program| tree.more(&["--package", program])).output()?;
-    let lock = std::fs::read_to_string("Cargo.lock").map_err(|cause| format!("Cargo.lock: {cause}"))?;
+    let tree = "cargo tree --locked --target {} --edges normal --prefix depth --format {}";
+    let tree = Task::new(tree, &[&target.triple(), &"{p}|{l}"]);
+    let tree = PROGRAMS.iter().fold(tree, |tree, program| tree.more(["--package", program])).output()?;
+    let lock = files::read_text("Cargo.lock")?;
     let libc =
         format!("printf '#include <features.h>\\n__GLIBC__.__GLIBC_MINOR__' | {} -E -P -", target.cc());
-    let libc = Task::new("sh", &["-c", &libc]).output()?.replace(char::is_whitespace, "");
+    let libc = Task::new("sh -c {}", &[&libc]).output()?.replace(char::is_whitespace, "");
     let document = document(&tree, &sums(&lock)?, &libc, time);
     serde_json::to_string_pretty(&document).map_err(|why| format!("the list of components: {why}"))
 }

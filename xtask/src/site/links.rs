@@ -1,8 +1,8 @@
 //! Links of a folder of pages that lead nowhere: to a file that does not exist, or to a place that its page lacks.
 //! Links to other sites are not followed.
 
+use crate::files;
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
 use std::path::{Component, Path, PathBuf};
 
 /// All of them, as `PAGE: LINK`.
@@ -21,24 +21,17 @@ pub fn broken(site: &Path) -> Result<Vec<String>, String> {
 }
 
 /// The text of every page in a folder and those in it.
-pub fn pages(site: &Path) -> Result<BTreeMap<PathBuf, String>, String> {
-    let mut pages = BTreeMap::new();
-    read(site, &mut pages)?;
-    Ok(pages)
-}
-
-fn read(folder: &Path, pages: &mut BTreeMap<PathBuf, String>) -> Result<(), String> {
-    let wrong = |path: &Path, cause: std::io::Error| format!("{}: {cause}", path.display());
-    for entry in fs::read_dir(folder).map_err(|cause| wrong(folder, cause))? {
-        let path = entry.map_err(|cause| wrong(folder, cause))?.path();
+pub fn pages(folder: &Path) -> Result<BTreeMap<PathBuf, String>, String> {
+    let mut found = BTreeMap::new();
+    for path in files::entries(folder)? {
         if path.is_dir() {
-            read(&path, pages)?;
+            found.append(&mut pages(&path)?);
         } else if path.extension().is_some_and(|end| end == "html") {
-            let text = fs::read_to_string(&path).map_err(|cause| wrong(&path, cause))?;
-            pages.insert(path, text);
+            let text = files::read_text(&path)?;
+            found.insert(path, text);
         }
     }
-    Ok(())
+    Ok(found)
 }
 
 /// The values of an attribute. mdBook writes all of them in double quotes.

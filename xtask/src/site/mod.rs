@@ -6,12 +6,11 @@ mod links;
 pub mod widths;
 
 use crate::command::Task;
+use crate::files;
 use crate::lab::fetched;
-use crate::package::{absolute, cannot_write, copy, write};
 use crate::tidy::project_files;
 use serde::Deserialize;
 use std::collections::BTreeSet;
-use std::fs;
 use std::path::Path;
 
 const PAGES: &str = include_str!("pages.toml");
@@ -44,51 +43,46 @@ struct Part {
 
 /// Makes the site and checks its links.
 pub fn run() -> Result<(), String> {
-    let mdbook = fetched::by_name("mdbook")?;
-    let files = stage()?;
-    let site = absolute(SITE)?;
-    Task::new(&format!("{mdbook}/mdbook"), &["build", STAGED, "--dest-dir", &site.to_string_lossy()])
-        .run()?;
-    let cards = site.join(CARDS).to_string_lossy().into_owned();
-    let gallery =
-        ["run", "--quiet", "--package", "threadwise", "--", "gallery", "gallery", "--output", &cards];
-    Task::new("cargo", &gallery).run()?;
+    let [_, mdbook] = fetched::ensure("mdbook", false)?;
+    let count = stage()?;
+    let site = files::absolute(SITE)?;
+    Task::new("{}/mdbook build {} --dest-dir {}", &[&mdbook, &STAGED, &site.display()]).run()?;
+    let gallery = "cargo run --quiet --package threadwise -- gallery gallery --output {}";
+    Task::new(gallery, &[&site.join(CARDS).display()]).run()?;
     let broken = links::broken(&site)?;
     broken.iter().for_each(|link| eprintln!("{link}"));
     if !broken.is_empty() {
         return Err(format!("broken links: {}", broken.len()));
     }
-    println!("{SITE}: {files} files of the repository, every link leads somewhere");
+    println!("{SITE}: {count} files of the repository, every link leads somewhere");
     Ok(())
 }
 
 /// Puts the book's sources together: how many files of the repository these are.
 pub fn stage() -> Result<usize, String> {
-    let files: BTreeSet<String> = project_files()?.into_iter().filter(|path| is_of_site(path)).collect();
+    let paths: BTreeSet<String> = project_files()?.into_iter().filter(|path| is_of_site(path)).collect();
     let parts = parts()?;
-    if let Some(missing) = not_named(&parts, &files) {
+    if let Some(missing) = not_named(&parts, &paths) {
         return Err(format!("{missing} is in no part of xtask/src/site/pages.toml"));
     }
     let staged = Path::new(STAGED);
-    if staged.exists() {
-        fs::remove_dir_all(staged).map_err(|cause| cannot_write(staged, &cause))?;
+    files::empty_folder(staged)?;
+    for path in &paths {
+        files::copy(path, staged.join("pages").join(path))?;
     }
-    for file in &files {
-        copy(Path::new(file), &staged.join("pages").join(file))?;
-    }
-    let about = fs::read_to_string(GALLERY).map_err(|cause| format!("{GALLERY}: {cause}"))?;
+    let about = files::read_text(GALLERY)?;
     let linked = format!("{about}\n[The cards as a page](../{CARDS}/index.html)\n");
-    write(&staged.join("pages").join(GALLERY), &linked)?;
-    write(&staged.join("book.toml"), BOOK)?;
+    files::write(staged.join("pages").join(GALLERY), linked)?;
+    files::write(staged.join("book.toml"), BOOK)?;
     let mut summary = format!("# Summary\n\n[threadwise]({FIRST})\n");
     for part in &parts {
         summary += &format!("\n# {}\n\n", part.title);
         for page in &part.pages {
-            summary += &entries(page, &part.title, &files)?;
+            summary += &entries(page, &part.title, &paths)?;
         }
     }
-    write(&staged.join("pages/SUMMARY.md"), &summary)?;
-    Ok(files.len())
+    files::write(staged.join("pages/SUMMARY.md"), summary)?;
+    Ok(paths.len())
 }
 
 fn parts() -> Result<Vec<Part>, String> {
@@ -127,12 +121,12 @@ fn entries(page: &str, title: &str, files: &BTreeSet<String>) -> Result<String, 
         listed.iter().map(|(title, name)| format!("- [{title}]({folder}{name})\n")).collect()
     };
     let list = Path::new(STAGED).join("pages").join(page).join("README.md");
-    write(&list, &format!("# {title}\n\n{}", lines("")))?;
+    files::write(list, format!("# {title}\n\n{}", lines("")))?;
     Ok(format!("- [Overview]({page}/README.md)\n{}", lines(&format!("{page}/"))))
 }
 
 fn title_of(page: &str) -> Result<String, String> {
-    let text = fs::read_to_string(page).map_err(|cause| format!("{page}: {cause}"))?;
+    let text = files::read_text(page)?;
     let title = text.lines().next().and_then(|line| line.strip_prefix("# "));
     title.map(str::to_owned).ok_or_else(|| format!("{page} does not begin with its title"))
 }

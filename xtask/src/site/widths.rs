@@ -2,9 +2,8 @@
 
 use super::{SITE, links};
 use crate::command::Task;
+use crate::files;
 use crate::lab::packages::is_on_path;
-use crate::package::{absolute, cannot_write};
-use std::fs;
 
 const SCRIPT: &str = include_str!("widths.html");
 /// In CSS pixels.
@@ -14,29 +13,19 @@ const BROWSERS: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];
 
 /// Opens every page of the site.
 pub fn check() -> Result<(), String> {
-    let site = absolute(SITE)?;
-    let pages: Vec<String> = links::pages(&site)?
-        .keys()
-        .map(|path| format!("{:?}", format!("file://{}", path.display())))
-        .collect();
-    let script = SCRIPT.replacen("WIDTHS", &format!("{WIDTHS:?}"), 1).replacen(
-        "PAGES",
-        &format!("[{}]", pages.join(",")),
-        1,
-    );
-    let folder = absolute("target/site-widths")?;
+    let pages = links::pages(&files::absolute(SITE)?)?;
+    let urls: Vec<String> = pages.keys().map(|path| format!("file://{}", path.display())).collect();
+    let script =
+        SCRIPT.replacen("WIDTHS", &format!("{WIDTHS:?}"), 1).replacen("PAGES", &format!("{urls:?}"), 1);
+    let folder = files::absolute("target/site-widths")?;
     let file = folder.join("widths.html");
-    fs::create_dir_all(&folder)
-        .and_then(|()| fs::write(&file, script))
-        .map_err(|cause| cannot_write(&file, &cause))?;
+    files::write(&file, script)?;
     let browser =
         BROWSERS.into_iter().find(|name| is_on_path(name)).ok_or("no Chromium: apt-get install chromium")?;
-    let quiet =
-        ["--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"];
-    let profile = format!("--user-data-dir={}", folder.join("profile").display());
-    let dump = ["--allow-file-access-from-files", "--virtual-time-budget=600000", &profile, "--dump-dom"];
-    let found =
-        Task::new(browser, &quiet).more(&dump).more(&[&format!("file://{}", file.display())]).output()?;
+    let dump = "{} --headless --no-sandbox --disable-gpu --no-first-run --disable-background-networking \
+                --allow-file-access-from-files --virtual-time-budget=600000 --user-data-dir={}/profile --dump-dom \
+                file://{}";
+    let found = Task::new(dump, &[&browser, &folder.display(), &file.display()]).output()?;
     let found = found.split_once("<body>").map_or("", |(_, body)| body).trim_end();
     let (opened, wide) = found.split_once('\n').unwrap_or_default();
     if opened != format!("opened {}", WIDTHS.len() * pages.len()) {

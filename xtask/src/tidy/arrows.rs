@@ -1,107 +1,50 @@
-//! Which crate may depend on which: the table "Crates" of ARCHITECTURE.md, the only copy. Tests are exempt.
+//! Which crate may depend on which: the table "Crates" of ARCHITECTURE.md, the only copy. Tests are exempt, and a
+//! circle of crates is refused by cargo.
 
-use super::Violation;
-use super::graph::{Graph, circles};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The table's file.
+/// The table's file, and the heading above it.
 const TABLE: &str = "ARCHITECTURE.md";
-
-/// The heading above it.
 const HEADING: &str = "## Crates";
 
-/// Lines of a manifest, and their dependencies.
-type Arrows = Vec<(usize, String)>;
+/// A crate of the table: its line, and the crates that it may depend on, if not all.
+type Row = (usize, Option<BTreeSet<String>>);
 
-/// A crate of the table.
-#[derive(Debug, PartialEq, Eq)]
-struct Row {
-    name: String,
-    line: usize,
-    allowed: Allowed,
-}
-
-#[derive(Debug, PartialEq, Eq)]
-enum Allowed {
-    All,
-    These(BTreeSet<String>),
-}
-
-impl Allowed {
-    fn has(&self, to: &str) -> bool {
-        match self {
-            Self::All => true,
-            Self::These(names) => names.contains(to),
+/// Differences of the table and the manifests; `texts` are paths with their contents.
+pub fn check(texts: &[(&str, &str)]) -> Vec<String> {
+    let table = texts.iter().find(|(path, _)| *path == TABLE).map_or("", |(_, text)| text);
+    let mut found = Vec::new();
+    let mut rows = rows(table, &mut found);
+    for (path, text) in texts {
+        let Some(name) = crate_of(path) else { continue };
+        match rows.remove(name) {
+            Some(row) => found.extend(differences(name, &row, path, text)),
+            None => found.push(format!("{path}:0: crate {name} has no row in {TABLE}")),
         }
     }
-
-    fn words(&self) -> String {
-        match self {
-            Self::All => "all".to_owned(),
-            Self::These(names) if names.is_empty() => "no crate of the project".to_owned(),
-            Self::These(names) => names.iter().map(String::as_str).collect::<Vec<_>>().join(", "),
-        }
-    }
-}
-
-/// Differences of the table and the manifests, and circles; `texts` are paths with their contents.
-pub fn check(texts: &[(&str, &str)]) -> Vec<Violation> {
-    let (rows, mut found) = rows(texts.iter().find(|(path, _)| *path == TABLE).map_or("", |(_, text)| text));
-    let crates: BTreeMap<&str, (&str, Arrows)> = texts
-        .iter()
-        .filter_map(|(path, text)| Some((crate_of(path)?, (*path, dependencies(text)))))
-        .collect();
-    for (name, (path, arrows)) in &crates {
-        match rows.iter().find(|row| row.name == *name) {
-            Some(row) => found.extend(differences(row, path, arrows)),
-            None => found.push(Violation::new(path, 0, format!("crate {name} has no row in {TABLE}"))),
-        }
-    }
-    for (index, row) in rows.iter().enumerate() {
-        if rows[..index].iter().any(|other| other.name == row.name) {
-            found.push(Violation::new(TABLE, row.line, format!("{} has two rows", row.name)));
-        }
-        if !crates.contains_key(row.name.as_str()) {
-            found.push(Violation::new(TABLE, row.line, format!("there is no crate {}", row.name)));
-        }
-    }
-    let circle = |set: BTreeSet<String>| {
-        let names: Vec<String> = set.into_iter().collect();
-        Violation::new(TABLE, 0, format!("crates in a circle: {}", names.join(", ")))
-    };
-    found.extend(circles(&graph(&rows)).into_iter().map(circle));
+    found.extend(rows.iter().map(|(name, (line, _))| format!("{TABLE}:{line}: there is no crate {name}")));
     found
 }
 
 /// Arrows that only the manifest has, and those that only the row has.
-fn differences(row: &Row, path: &str, arrows: &[(usize, String)]) -> Vec<Violation> {
-    let forbidden = arrows.iter().filter(|(_, to)| !row.allowed.has(to)).map(|(line, to)| {
-        let may = row.allowed.words();
-        Violation::new(
-            path,
-            *line,
-            format!("{} may not depend on {to}; allowed are: {may} ({TABLE})", row.name),
-        )
-    });
-    let names = match &row.allowed {
-        Allowed::All => BTreeSet::new(),
-        Allowed::These(names) => names.clone(),
+fn differences(name: &str, (line, allowed): &Row, path: &str, text: &str) -> Vec<String> {
+    let arrows = match dependencies(text) {
+        Ok(arrows) => arrows,
+        Err(why) => return vec![format!("{path}:0: {why}")],
     };
-    let unused = names.into_iter().filter(|name| arrows.iter().all(|(_, to)| to != name)).map(|name| {
-        let what = format!("{} does not depend on {name}: remove it from the table", row.name);
-        Violation::new(TABLE, row.line, what)
+    let Some(allowed) = allowed else { return Vec::new() };
+    let may = match allowed.is_empty() {
+        true => "no crate of the project".to_owned(),
+        false => allowed.iter().map(String::as_str).collect::<Vec<_>>().join(", "),
+    };
+    let forbidden = arrows.difference(allowed).map(|to| {
+        let at = text.lines().position(|line| line.contains(&format!("threadwise-{to}"))).unwrap_or_default();
+        format!("{path}:{}: {name} may not depend on {to}; allowed are: {may} ({TABLE})", at + 1)
     });
+    let unused = allowed
+        .difference(&arrows)
+        .map(|to| format!("{TABLE}:{line}: {name} does not depend on {to}: remove it from the table"));
     forbidden.chain(unused).collect()
-}
-
-fn graph(rows: &[Row]) -> Graph {
-    let to = |row: &Row| match &row.allowed {
-        Allowed::All => {
-            rows.iter().map(|other| other.name.clone()).filter(|name| *name != row.name).collect()
-        }
-        Allowed::These(names) => names.clone(),
-    };
-    rows.iter().map(|row| (row.name.clone(), to(row))).collect()
 }
 
 /// Name of the crate of a manifest; none for the workspace's.
@@ -112,67 +55,45 @@ fn crate_of(path: &str) -> Option<&str> {
     }
 }
 
-/// The crates of the table below its heading, one for each name of a row's first cell, and what cannot be read.
-fn rows(text: &str) -> (Vec<Row>, Vec<Violation>) {
-    let (mut rows, mut found, mut inside) = (Vec::new(), Vec::new(), false);
-    for (index, line) in text.lines().enumerate() {
-        if line.starts_with("## ") {
-            inside = line == HEADING;
-        }
-        if !inside || !line.starts_with("| `") {
-            continue;
-        }
+/// The crates of the table below its heading, one for each name of a row's first cell.
+fn rows(text: &str, found: &mut Vec<String>) -> BTreeMap<String, Row> {
+    let mut rows = BTreeMap::new();
+    let lines = (1..).zip(text.lines()).skip_while(|(_, line)| *line != HEADING).skip(1);
+    let lines = lines.take_while(|(_, line)| !line.starts_with("## "));
+    for (number, line) in lines.filter(|(_, line)| line.starts_with("| `")) {
         let cells: Vec<&str> = line.trim_matches('|').split('|').map(str::trim).collect();
         let [names, _, allowed] = cells[..] else {
-            found.push(Violation::new(TABLE, index + 1, "a row of this table has three cells"));
+            found.push(format!("{TABLE}:{number}: a row of this table has three cells"));
             continue;
         };
+        let list = |cell: &str| -> BTreeSet<String> {
+            cell.split(',').map(|name| name.trim().trim_matches('`').to_owned()).collect()
+        };
+        let allowed = match allowed {
+            "all" => None,
+            "–" => Some(BTreeSet::new()),
+            names => Some(list(names)),
+        };
         for name in list(names) {
-            let allowed = match allowed {
-                "all" => Allowed::All,
-                "–" => Allowed::These(BTreeSet::new()),
-                names => Allowed::These(list(names).collect()),
-            };
-            rows.push(Row { name, line: index + 1, allowed });
+            if rows.insert(name.clone(), (number, allowed.clone())).is_some() {
+                found.push(format!("{TABLE}:{number}: {name} has two rows"));
+            }
         }
     }
     if rows.is_empty() {
-        found.push(Violation::new(TABLE, 0, format!("no table of crates below '{HEADING}'")));
+        found.push(format!("{TABLE}:0: no table of crates below '{HEADING}'"));
     }
-    (rows, found)
+    rows
 }
 
-/// Names between commas, with or without backticks.
-fn list(cell: &str) -> impl Iterator<Item = String> {
-    cell.split(',').map(|name| name.trim().trim_matches('`').to_owned())
-}
-
-/// The project's crates under `[dependencies]` and `[build-dependencies]`, for all targets, with lines.
-fn dependencies(manifest: &str) -> Arrows {
-    let mut found = Vec::new();
-    let mut inside = false;
-    for (index, line) in manifest.lines().enumerate() {
-        let line = line.trim();
-        let name = if let Some(header) = line.strip_prefix('[') {
-            let header = header.trim_end_matches(']');
-            // `[dependencies.NAME]` is a dependency of its own, followed by its keys.
-            let table = header
-                .rsplit_once("dependencies.")
-                .map(|(before, name)| (before.to_owned() + "dependencies", name));
-            inside = table.is_none() && ships(header);
-            table.filter(|(header, _)| ships(header)).map(|(_, name)| name)
-        } else {
-            inside.then(|| line.split(['=', '.', ' ']).next()).flatten()
-        };
-        let ours = name.and_then(|name| name.trim_matches('"').strip_prefix("threadwise-"));
-        found.extend(ours.map(|to| (index + 1, to.to_owned())));
-    }
-    found
-}
-
-fn ships(header: &str) -> bool {
-    let last = header.rsplit('.').next().unwrap_or(header);
-    matches!(last, "dependencies" | "build-dependencies")
+/// The project's crates under `[dependencies]` and `[build-dependencies]`, for all targets.
+fn dependencies(manifest: &str) -> Result<BTreeSet<String>, toml::de::Error> {
+    let manifest: toml::Table = manifest.parse()?;
+    let targets = manifest.get("target").and_then(toml::Value::as_table).into_iter().flatten();
+    let tables = targets.filter_map(|(_, target)| target.as_table()).chain([&manifest]);
+    let lists = tables.flat_map(|table| [table.get("dependencies"), table.get("build-dependencies")]);
+    let names = lists.flatten().filter_map(toml::Value::as_table).flat_map(toml::Table::keys);
+    Ok(names.filter_map(|name| name.strip_prefix("threadwise-")).map(str::to_owned).collect())
 }
 
 #[cfg(test)]
@@ -196,8 +117,7 @@ mod tests {
         let manifests = crates.iter().map(|(name, to)| (format!("crates/{name}/Cargo.toml"), manifest(to)));
         let texts: Vec<(String, String)> = manifests.chain([(TABLE.to_owned(), table(rows))]).collect();
         let texts: Vec<(&str, &str)> = texts.iter().map(|(p, t)| (p.as_str(), t.as_str())).collect();
-        let violations = check(&texts);
-        violations.into_iter().map(|v| format!("{}:{}: {}", v.path, v.line, v.what)).collect()
+        check(&texts)
     }
 
     #[test]
@@ -229,8 +149,8 @@ mod tests {
         assert_eq!(
             all,
             [
-                "crates/new/Cargo.toml:0: crate new has no row in ARCHITECTURE.md",
                 "ARCHITECTURE.md:4: a has two rows",
+                "crates/new/Cargo.toml:0: crate new has no row in ARCHITECTURE.md",
                 "ARCHITECTURE.md:5: there is no crate gone",
             ]
         );
@@ -238,30 +158,19 @@ mod tests {
     }
 
     #[test]
-    fn circles_are_found_and_all_is_everybody_else() {
-        let crates: [(&str, &[&str]); 2] = [("a", &["b"]), ("b", &["a"])];
-        let circle = ["ARCHITECTURE.md:0: crates in a circle: a, b"];
-        assert_eq!(found(&[("`a`", "b"), ("`b`", "a")], &crates), circle);
-        assert_eq!(found(&[("`a`", "b"), ("`b`", "all")], &crates), circle);
-    }
-
-    #[test]
     fn a_row_that_cannot_be_read_is_named() {
-        let (rows, found) = rows("## Crates\n| `a` | b |\n");
-        assert!(rows.is_empty());
-        assert_eq!(found[0].line, 2);
+        let mut found = Vec::new();
+        assert!(rows("## Crates\n| `a` | b |\n", &mut found).is_empty());
+        assert_eq!(found[0], "ARCHITECTURE.md:2: a row of this table has three cells");
     }
 
     #[test]
-    fn dev_dependencies_are_free() {
-        let manifest = "[dependencies]\nlibc = \"0.2\"\n[dev-dependencies]\nthreadwise-engine.workspace = true\n[dev-dependencies.threadwise-store]\nworkspace = true\n";
-        assert!(dependencies(manifest).is_empty());
-    }
-
-    #[test]
-    fn all_ways_to_write_a_dependency_are_read() {
-        let manifest = "[dependencies.threadwise-a]\nworkspace = true\n[target.'cfg(unix)'.dependencies]\nthreadwise-b.workspace = true\n[build-dependencies]\n\"threadwise-c\" = \"1\"\n[features]\nthreadwise-d = []\n";
-        assert_eq!(dependencies(manifest), [(1, "a".to_owned()), (4, "b".to_owned()), (6, "c".to_owned())]);
+    fn all_ways_to_write_a_dependency_are_read_and_those_of_tests_are_free() {
+        let manifest = "[dependencies.threadwise-a]\nworkspace = true\n[target.'cfg(unix)'.dependencies]\nthreadwise-b.workspace = true\n\
+                        [build-dependencies]\n\"threadwise-c\" = \"1\"\n[features]\nthreadwise-d = []\n\
+                        [dev-dependencies]\nthreadwise-engine.workspace = true\n";
+        assert_eq!(dependencies(manifest), Ok(["a", "b", "c"].map(str::to_owned).into()));
+        assert!(dependencies("[dependencies").is_err());
     }
 
     #[test]

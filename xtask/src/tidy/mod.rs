@@ -1,45 +1,33 @@
-//! `cargo xtask tidy`: rules beyond the compiler's. A rule is a pure function over text.
+//! `cargo xtask tidy`: rules beyond those of rustc, clippy and cargo. A rule is a pure function over text.
 //!
 //! Checks everything that git tracks or would track, so that a new file is checked before it is
 //! committed; without git, everything except the build folder.
 
 mod arrows;
-mod bindings;
 mod circles;
-mod engines;
-mod files;
-mod floats;
-mod graph;
 mod modules;
-mod orphans;
-mod paths;
-mod renderers;
+mod rules;
 mod source;
-mod violation;
-mod wording;
-mod workloads;
 
 use crate::command::Task;
+use crate::files;
 pub use source::SourceFile;
-use std::collections::BTreeSet;
 use std::path::Path;
-use violation::Violation;
 
-/// Reads the tree, applies all rules, prints the violations.
+/// Largest tracked file, bytes; larger data belongs into a release or is made by a program.
+const MAX_BYTES: usize = 1_000_000;
+/// Most words of the map of the project.
+const MAX_WORDS: (&str, usize) = ("ARCHITECTURE.md", 2000);
+
+/// Reads the tree, applies all rules, prints what breaks them.
 pub fn run() -> Result<(), String> {
     let paths = project_files()?;
-    let names = Names::new(&paths);
     let mut tree = Vec::new();
-    for path in paths {
-        let bytes = std::fs::read(&path).map_err(|cause| format!("cannot read {path}: {cause}"))?;
-        tree.push((path, bytes));
+    for path in &paths {
+        tree.push((path.as_str(), files::read(path)?));
     }
-    let mut found: Vec<Violation> =
-        tree.iter().flat_map(|(path, bytes)| check(path, bytes, &names)).collect();
-    found.extend(check_tree(&texts(&tree)));
-    for violation in &found {
-        eprintln!("error: {}:{}: {}", violation.path, violation.line, violation.what);
-    }
+    let found = check(&paths, &tree)?;
+    found.iter().for_each(|line| eprintln!("error: {line}"));
     match found.len() {
         0 => {
             println!("{} files tidy", tree.len());
@@ -49,127 +37,59 @@ pub fn run() -> Result<(), String> {
     }
 }
 
-/// Names that only some files may have.
-struct Names {
-    engines: BTreeSet<String>,
-    kinds: BTreeSet<String>,
-}
-
-impl Names {
-    /// From the paths of the tree.
-    fn new(paths: &[String]) -> Self {
-        let paths = || paths.iter().map(String::as_str);
-        Self { engines: engines::names(paths()), kinds: renderers::kinds(paths()) }
+/// What breaks a rule: its file, line (0 for the file as a whole), and what is wrong.
+fn check(paths: &[String], tree: &[(&str, Vec<u8>)]) -> Result<Vec<String>, String> {
+    let mut found = Vec::new();
+    for (path, bytes) in tree.iter().filter(|(_, bytes)| bytes.len() > MAX_BYTES) {
+        found.push(format!("{path}:0: {} bytes, more than {MAX_BYTES}", bytes.len()));
     }
-}
-
-/// All rules on one file.
-fn check(path: &str, bytes: &[u8], names: &Names) -> Vec<Violation> {
-    let mut found = files::size(path, bytes.len());
-    let Ok(text) = std::str::from_utf8(bytes) else { return found };
-    found.extend(files::machine_paths(path, text));
-    found.extend(wording::check(path, text));
-    if path.ends_with(".rs") {
-        let file = SourceFile::new(path, text);
-        found.extend(modules::check(&file));
-        found.extend(floats::check(&file));
-        found.extend(engines::check(&file, &names.engines));
-        found.extend(renderers::check(&file, &names.kinds, &names.engines));
-        found.extend(workloads::check(&file));
+    let texts = tree.iter().filter_map(|(path, bytes)| Some((*path, std::str::from_utf8(bytes).ok()?)));
+    let texts: Vec<(&str, &str)> = texts.collect();
+    for (path, text) in &texts {
+        if path.ends_with(".rs") && !text.starts_with("//! ") {
+            found.push(format!("{path}:1: the first line must describe the module: '//! …'"));
+        }
+        let words = text.split_whitespace().count();
+        if (*path, true) == (MAX_WORDS.0, words > MAX_WORDS.1) {
+            found.push(format!("{path}:0: {words} words, more than {}", MAX_WORDS.1));
+        }
     }
-    found
-}
-
-/// Paths with contents that are text.
-fn texts(tree: &[(String, Vec<u8>)]) -> Vec<(&str, &str)> {
-    tree.iter().filter_map(|(path, bytes)| Some((path.as_str(), std::str::from_utf8(bytes).ok()?))).collect()
-}
-
-/// Rules on all files together: paths with their texts.
-fn check_tree(texts: &[(&str, &str)]) -> Vec<Violation> {
-    let rust = texts.iter().filter(|(path, _)| path.ends_with(".rs"));
-    let files: Vec<SourceFile> = rust.map(|(path, text)| SourceFile::new(path, text)).collect();
-    [
-        arrows::check(texts),
-        modules::unneeded(&files),
-        circles::check(&files),
-        bindings::check(&files),
-        orphans::check(&files),
-    ]
-    .concat()
+    let files: Vec<SourceFile<'_>> = texts.iter().map(|(path, text)| SourceFile::new(path, text)).collect();
+    let orphans = modules::orphans(&files).map_err(|why| format!("a pattern of xtask tidy: {why}"))?;
+    let found_in_files = rules::check(&rules::rules(paths)?, &files);
+    Ok([found, found_in_files, arrows::check(&texts), circles::check(&files), orphans].concat())
 }
 
 /// Paths of all that git tracks or would track, sorted.
 pub fn project_files() -> Result<Vec<String>, String> {
-    let git = Task::new("git", &["ls-files", "-z", "--cached", "--others", "--exclude-standard"]);
-    let mut paths = match git.output() {
-        Ok(list) => list.split('\0').map(str::to_owned).collect(),
-        Err(_) => {
-            let mut paths = Vec::new();
-            walk(Path::new(""), &mut paths).map_err(|cause| format!("cannot list the tree: {cause}"))?;
-            paths
-        }
-    };
+    let git = Task::new("git ls-files -z --cached --others --exclude-standard", &[]);
+    let find = Task::new("find . ( -name .git -o -name target ) -prune -o -type f -printf %P\\0", &[]);
+    let list = git.output().or_else(|_| find.output())?;
     // Also drops files in git's index that are no longer in the tree.
-    paths.retain(|path| !path.is_empty() && Path::new(path).is_file());
+    let files = list.split('\0').filter(|path| Path::new(path).is_file());
+    let mut paths: Vec<String> = files.map(str::to_owned).collect();
     paths.sort();
     Ok(paths)
-}
-
-fn walk(folder: &Path, paths: &mut Vec<String>) -> std::io::Result<()> {
-    let here = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
-    for entry in std::fs::read_dir(here)? {
-        let entry = entry?;
-        let (name, kind) = (entry.file_name(), entry.file_type()?);
-        let path = folder.join(&name);
-        if kind.is_dir() && name != ".git" && name != "target" {
-            walk(&path, paths)?;
-        } else if kind.is_file() {
-            paths.push(path.to_string_lossy().into_owned());
-        }
-    }
-    Ok(())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn names() -> Names {
-        Names::new(&["crates/engine-oracle/src/lib.rs".to_owned()])
-    }
-
-    fn errors(path: &str, text: &str) -> usize {
-        check(path, text.as_bytes(), &names()).len()
+    fn errors(path: &str, text: &str) -> Vec<String> {
+        let tree = [(path, text.as_bytes().to_vec()), ("ARCHITECTURE.md", b"## Crates\n".to_vec())];
+        let found = check(&["crates/engine-oracle/src/lib.rs".to_owned()], &tree).unwrap();
+        found.into_iter().filter(|line| line.starts_with(&format!("{path}:"))).collect()
     }
 
     #[test]
     fn each_kind_of_file_gets_its_rules() {
-        assert_eq!(errors("crates/machine/src/a.rs", "//! Purpose.\nfn a() {}\n"), 0);
-        assert_eq!(errors("crates/machine/src/a.rs", "fn a() { todo!() }\n"), 2);
-        assert_eq!(errors("docs/a.md", "fn a() { todo!() }\n"), 0);
-        assert_eq!(errors("crates/machine/src/a.rs", "//! Purpose.\nfn a() { b(\"oracle\") }\n"), 1);
-        assert_eq!(errors("crates/report/src/html/a.rs", "//! Purpose.\nfn a() { kinds::b() }\n"), 1);
-        assert!(check("picture.png", &[0xff, 0xfe], &names()).is_empty());
-        assert_eq!(check("picture.png", &vec![0xff; files::MAX_BYTES + 1], &names()).len(), 1);
-    }
-
-    #[test]
-    fn the_tree_gets_the_rules_on_all_files() {
-        let row = "## Crates\n| `a` | text | – |\n";
-        let manifest = "[dependencies]\nthreadwise-b.workspace = true\n";
-        let found = check_tree(&[("ARCHITECTURE.md", row), ("crates/a/Cargo.toml", manifest)]);
-        assert!(found.iter().any(|violation| violation.path == "crates/a/Cargo.toml"));
-        assert!(found.iter().any(|violation| violation.path == "crates/machine/src/pin.rs"));
-    }
-
-    #[test]
-    fn the_walk_finds_this_file_and_no_build_folder() {
-        let mut paths = Vec::new();
-        let package = env!("CARGO_MANIFEST_DIR");
-        walk(Path::new(package), &mut paths).expect("own folder");
-        let below = |path: &String| path.strip_prefix(package).map(str::to_owned);
-        assert!(paths.iter().filter_map(below).any(|path| path == "/src/tidy/mod.rs"));
-        assert!(!paths.iter().filter_map(below).any(|path| path.contains("/target/")));
+        assert!(errors("crates/machine/src/lib.rs", "//! Purpose.\nfn a() {}\n").is_empty());
+        let oracle = errors("crates/machine/src/a.rs", "fn a() { b(\"oracle\") }\n");
+        assert_eq!(oracle.len(), 3, "{oracle:?}");
+        assert!(oracle[0].contains(":1: the first line") && oracle[2].contains("no module declares"));
+        assert!(errors("crates/a/Cargo.toml", "")[0].contains("no row"));
+        assert_eq!(errors("a.md", &"long ".repeat(MAX_BYTES / 5 + 1)).len(), 1);
+        assert_eq!(errors(MAX_WORDS.0, &"word ".repeat(MAX_WORDS.1 + 1)).len(), 2);
     }
 }

@@ -1,247 +1,333 @@
-//! Rules for one Rust file: header, tests of the laboratory, and words that only named modules may use.
+//! The items of a crate's modules and what they name, read without types; where a path leads; and files that no module
+//! declares.
+//!
+//! Source: The Rust Reference, chapters "Use declarations" and "Paths". Names that only a macro makes, methods, and
+//! modules inside of a file are not found.
 
-use super::Violation;
-use super::source::{SourceFile, is_place, line_of, words};
+use super::source::{SourceFile, is_punct};
+use proc_macro2::{Delimiter, TokenTree};
+use regex::Regex;
+use std::collections::{BTreeMap, BTreeSet};
 
-/// Modules that may contain `unsafe`.
-const UNSAFE: [&str; 8] = [
-    "crates/machine/src/pin.rs",
-    "crates/engine/src/clock.rs",
-    "crates/engine/src/engines/command/spawn.rs",
-    "crates/engine/src/engines/sqlite/ffi.rs",
-    "crates/probe/src/kernels/aarch64.rs",
-    "crates/probe/src/kernels/x86_64.rs",
-    "crates/runner/src/spawn.rs",
-    "crates/process/src/spawn.rs",
-];
+/// Place of a module below its crate: `crate::a::b` is `["a", "b"]`.
+pub type ModulePath = Vec<String>;
 
-/// Modules (or folders, with a slash at the end) that may know serde; tests may too.
-const SERDE: [&str; 21] = [
-    "crates/analysis/src/answers.rs",
-    "crates/study/src/load/",
-    "crates/engine/src/engines/command/extract.rs",
-    "crates/engine/src/protocol.rs",
-    "crates/engine/src/protocol/",
-    "crates/engine-oracle/src/proxy.rs",
-    "crates/engine-postgres/src/workload/tpch/plan.rs",
-    "crates/published/src/",
-    "crates/worklist/src/",
-    "crates/fleet/src/",
-    "crates/store/src/json.rs",
-    "crates/report/src/csv.rs",
-    "crates/report/src/estimates.rs",
-    "crates/report/src/json.rs",
-    "crates/report/src/json/",
-    "crates/report/src/html/data.rs",
-    "crates/report/src/html/view.rs",
-    "crates/fuzz/src/",
-    "xtask/src/lab/",
-    "xtask/src/package/sbom.rs",
-    "xtask/src/site/mod.rs",
-];
+/// Limit for following re-exports of re-exports.
+const MAX_STEPS: usize = 8;
 
-/// Folders of values whose form serde's derives define; other modules read and write them, so they may not use
-/// `serde_json`.
-const SERDE_DERIVES: [&str; 6] = [
-    "crates/headroom/src/",
-    "crates/machine/src/",
-    "crates/study/src/",
-    "crates/analysis/src/",
-    "crates/document/src/",
-    "crates/report/src/terminal/doctor.rs",
-];
-
-/// All rules of this module.
-pub fn check(file: &SourceFile) -> Vec<Violation> {
-    [header(file), laboratory(file), unfinished(file), unsafe_modules(file), serde_modules(file)].concat()
+/// A module.
+#[derive(Debug, Default)]
+pub struct Module {
+    /// File that holds it.
+    pub file: String,
+    /// Modules that it declares.
+    children: BTreeSet<String>,
+    /// Other items.
+    items: BTreeSet<String>,
+    /// What it imports, and what its code names by a path.
+    pub uses: BTreeSet<Use>,
 }
 
-fn header(file: &SourceFile) -> Vec<Violation> {
-    if file.text.starts_with("//! ") {
-        return Vec::new();
-    }
-    vec![Violation::new(file.path, 1, "the first line must describe the module: '//! …'")]
+/// A path.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Use {
+    /// Names between the colons; without the `*` of a glob.
+    pub path: Vec<String>,
+    /// Its name here; `*` for a glob, `_` for none; the whole path outside of a `use` declaration.
+    pub name: String,
+    /// Whether it is re-exported.
+    pub is_public: bool,
 }
 
-/// Tests of the laboratory, and no others, are ignored: `cargo xtask lab PART` finds them by their module `lab_PART`.
-fn laboratory(file: &SourceFile) -> Vec<Violation> {
-    let names = file.path.split('/').map(|name| name.trim_end_matches(".rs"));
-    let lies_in: Vec<&str> = names.filter_map(|name| name.strip_prefix("lab_")).collect();
-    let lines: Vec<&str> = file.text.lines().map(str::trim_start).collect();
-    let part =
-        |line: &str| line.strip_prefix("#[ignore = \"laboratory: ")?.strip_suffix("\"]").map(str::to_owned);
-    let mut found = Vec::new();
-    for (index, line) in lines.iter().enumerate().filter(|(_, line)| line.starts_with("#[ignore")) {
-        let is_there = part(line).is_some_and(|part| {
-            lies_in.contains(&part.as_str()) || lines.iter().any(|line| *line == format!("mod lab_{part} {{"))
-        });
-        if !is_there {
-            let what =
-                "only '#[ignore = \"laboratory: PART\"]', in a module lab_PART: cargo xtask lab runs it";
-            found.push(Violation::new(file.path, index + 1, what));
+/// Where a path leads.
+#[derive(Debug, PartialEq, Eq)]
+pub enum PathTarget {
+    /// To a module.
+    Module(ModulePath),
+    /// To an item of this module.
+    Item(ModulePath),
+}
+
+/// The modules of a crate by their places.
+#[derive(Debug, Default)]
+pub struct Modules(pub BTreeMap<ModulePath, Module>);
+
+impl Modules {
+    /// From the files of one crate, whose paths are relative to its `src`.
+    pub fn read(files: &[(&str, &SourceFile<'_>)]) -> Self {
+        let mut all: BTreeMap<ModulePath, Module> = BTreeMap::new();
+        for (path, file) in files {
+            let mut module = Module { file: file.path.to_owned(), ..Module::default() };
+            module.add(&file.shipped, true);
+            all.insert(place(path), module);
         }
-    }
-    let is_ignored = |index: usize| lines[index..].iter().take(4).any(|line| part(line).is_some());
-    for (index, _) in lines.iter().enumerate().filter(|(_, line)| !lies_in.is_empty() && **line == "#[test]")
-    {
-        if !is_ignored(index) {
-            let what = "a test of the laboratory that cargo test runs: '#[ignore = \"laboratory: PART\"]'";
-            found.push(Violation::new(file.path, index + 1, what));
-        }
-    }
-    found
-}
-
-/// Unfinished code, and examples that are never built.
-fn unfinished(file: &SourceFile) -> Vec<Violation> {
-    let mut found = Vec::new();
-    for name in ["todo", "unimplemented", "dbg"] {
-        let calls = words(&file.code, name).filter(|at| file.code[at + name.len()..].starts_with('!'));
-        found.extend(
-            calls.map(|at| {
-                Violation::new(file.path, line_of(&file.code, at), format!("{name}! is not allowed"))
-            }),
-        );
-    }
-    for (index, line) in file.text.lines().enumerate() {
-        let doc = line.trim_start().strip_prefix("///").or_else(|| line.trim_start().strip_prefix("//!"));
-        if doc.is_some_and(|doc| doc.trim_start().starts_with("```ignore")) {
-            found.push(Violation::new(file.path, index + 1, "an example that is never built: no ```ignore"));
-        }
-    }
-    found
-}
-
-fn unsafe_modules(file: &SourceFile) -> Vec<Violation> {
-    let at = ["unsafe", "unsafe_code"].iter().filter_map(|word| words(&file.code, word).next()).min();
-    restricted(file, &UNSAFE, at, "unsafe")
-}
-
-fn serde_modules(file: &SourceFile) -> Vec<Violation> {
-    let first = |word| words(&file.shipped, word).next();
-    if SERDE_DERIVES.iter().any(|folder| file.path.starts_with(folder)) {
-        return restricted(file, &SERDE, first("serde_json"), "serde_json");
-    }
-    let at = ["serde", "serde_json"].into_iter().filter_map(first).min();
-    restricted(file, &SERDE, at, "serde")
-}
-
-/// Unused entries of the lists, which would permit unchecked uses.
-pub fn unneeded(files: &[SourceFile]) -> Vec<Violation> {
-    let has = |file: &SourceFile, word: &str| words(&file.code, word).next().is_some();
-    let mut found = Vec::new();
-    for (list, what) in [(&UNSAFE[..], ["unsafe", "unsafe_code"]), (&SERDE[..], ["serde", "serde_json"])] {
-        let needs = |file: &SourceFile, module: &str| {
-            is_place(file.path, module) && what.iter().any(|word| has(file, word))
+        // What only tests declare is not part of the crate.
+        let is_declared = |place: &ModulePath| {
+            let declares = |at: usize| all.get(&place[..at])?.children.get(&place[at]);
+            (0..place.len()).all(|at| declares(at).is_some())
         };
-        let unneeded = list.iter().filter(|module| !files.iter().any(|file| needs(file, module)));
-        found.extend(unneeded.map(|module| {
-            let why = format!("has no {}: remove it from the list in xtask/src/tidy/modules.rs", what[0]);
-            Violation::new(module, 0, why)
-        }));
+        let places: BTreeSet<ModulePath> = all.keys().filter(|place| is_declared(place)).cloned().collect();
+        all.retain(|place, _| places.contains(place));
+        Self(all)
     }
-    found
+
+    /// Where a path in a module leads; `None` outside of the crate.
+    pub fn resolve(&self, from: &[String], path: &[String]) -> Option<PathTarget> {
+        self.resolve_within(from, path, MAX_STEPS)
+    }
+
+    fn resolve_within(&self, from: &[String], path: &[String], steps: usize) -> Option<PathTarget> {
+        let steps = steps.checked_sub(1)?;
+        let (mut at, mut is_here) = (from.to_vec(), false);
+        for (index, name) in path.iter().enumerate() {
+            match name.as_str() {
+                "crate" => at.clear(),
+                "super" => _ = at.pop(),
+                "self" => {}
+                _ => match self.lookup(&at, name, index + 1 == path.len(), steps) {
+                    Some(PathTarget::Module(place)) => at = place,
+                    Some(item) => return Some(item),
+                    // An unknown name, such as a macro's.
+                    None => return is_here.then_some(PathTarget::Item(at)),
+                },
+            }
+            is_here = true;
+        }
+        Some(PathTarget::Module(at))
+    }
+
+    /// A name in a module; a module and a function may share it.
+    fn lookup(&self, at: &[String], name: &str, is_last: bool, steps: usize) -> Option<PathTarget> {
+        let module = self.0.get(at)?;
+        let is_child = module.children.contains(name);
+        if module.items.contains(name) && (is_last || !is_child) {
+            return Some(PathTarget::Item(at.to_vec()));
+        }
+        if is_child {
+            return Some(PathTarget::Module([at, &[name.to_owned()]].concat()));
+        }
+        let uses = |name| module.uses.iter().filter(move |one| one.name == name);
+        let by_glob = |glob: &Use| match self.resolve_within(at, &glob.path, steps)? {
+            PathTarget::Module(place) if place != at => {
+                self.lookup(&place, name, is_last, steps.checked_sub(1)?)
+            }
+            _ => None,
+        };
+        let named = uses(name).find_map(|one| self.resolve_within(at, &one.path, steps));
+        named.or_else(|| uses("*").find_map(by_glob))
+    }
 }
 
-fn restricted(file: &SourceFile, modules: &[&str], at: Option<usize>, what: &str) -> Vec<Violation> {
-    let named = modules.iter().any(|module| is_place(file.path, module));
-    match at {
-        Some(at) if !named => {
-            let line = line_of(&file.code, at);
-            vec![Violation::new(file.path, line, format!("{what} is only for: {}", modules.join(", ")))]
+/// `a/b.rs` and `a/b/mod.rs` are `a::b`; `lib.rs` and `main.rs` the crate itself.
+fn place(path: &str) -> ModulePath {
+    let path = path.trim_end_matches(".rs");
+    let path = path.strip_suffix("/mod").unwrap_or(path);
+    if matches!(path, "lib" | "main") { Vec::new() } else { path.split('/').map(str::to_owned).collect() }
+}
+
+/// What stands before the name of an item.
+const KEYWORDS: [&str; 8] = ["fn", "struct", "enum", "trait", "type", "const", "static", "union"];
+
+impl Module {
+    /// Adds what tokens declare and name; only the outermost ones declare items.
+    fn add(&mut self, trees: &[TokenTree], is_outermost: bool) {
+        let word = |at: usize| match trees.get(at) {
+            Some(TokenTree::Ident(word)) => word.to_string(),
+            _ => String::new(),
+        };
+        let is = |at: usize, mark| trees.get(at).is_some_and(|tree| is_punct(tree, mark));
+        let mut at = 0;
+        while at < trees.len() {
+            let first = word(at);
+            match first.as_str() {
+                // `impl Trait + use<'a>` is not a declaration.
+                "use" if !is(at + 1, '<') => {
+                    let end = trees.iter().skip(at).position(|tree| is_punct(tree, ';'));
+                    let end = end.map_or(trees.len(), |length| at + length);
+                    let is_public = trees[..at].last().is_some_and(|tree| match tree {
+                        TokenTree::Ident(word) => word == "pub",
+                        TokenTree::Group(group) => group.delimiter() == Delimiter::Parenthesis,
+                        _ => false,
+                    });
+                    self.add_uses(&trees[at + 1..end], &[], is_public);
+                    at = end;
+                    continue;
+                }
+                "mod" if is_outermost => _ = self.children.insert(word(at + 1)),
+                "macro_rules" if is_outermost => _ = self.items.insert(word(at + 2)),
+                word_here if is_outermost && KEYWORDS.contains(&word_here) => {
+                    self.items.insert(word(at + 1));
+                }
+                _ => {}
+            }
+            if let TokenTree::Group(group) = &trees[at] {
+                self.add(&group.stream().into_iter().collect::<Vec<_>>(), false);
+            }
+            let is_before = |length: usize, mark| at.checked_sub(length).is_some_and(|at| is(at, mark));
+            let is_start = !(is_before(1, '.') || is_before(1, ':') && is_before(2, ':'));
+            let mut path = vec![first];
+            while !path[0].is_empty() && is(at + 1, ':') && is(at + 2, ':') && !word(at + 3).is_empty() {
+                path.push(word(at + 3));
+                at += 3;
+            }
+            if is_start && path.len() > 1 {
+                self.uses.insert(Use { name: path.join("::"), path, is_public: false });
+            }
+            at += 1;
         }
-        _ => Vec::new(),
     }
+
+    /// Adds the names of a `use` declaration: `a::{b, c as d, e::*}`.
+    fn add_uses(&mut self, trees: &[TokenTree], before: &[String], is_public: bool) {
+        for part in trees.split(|tree| is_punct(tree, ',')) {
+            let (mut path, mut name) = (before.to_vec(), None);
+            for tree in part {
+                match tree {
+                    TokenTree::Ident(word) if word == "as" => break,
+                    TokenTree::Ident(word) => path.push(word.to_string()),
+                    TokenTree::Group(group) => {
+                        let inside: Vec<TokenTree> = group.stream().into_iter().collect();
+                        self.add_uses(&inside, &path, is_public);
+                    }
+                    _ if is_punct(tree, '*') => name = Some("*".to_owned()),
+                    _ => {}
+                }
+            }
+            // `a::{self}` is `a`, and `use self::a` has its `self` in front.
+            if path.len() > 1 && path.last().is_some_and(|last| last == "self") {
+                path.pop();
+            }
+            name = name.or_else(|| match part.last()? {
+                TokenTree::Ident(word) if word == "self" => path.last().cloned(),
+                TokenTree::Ident(word) => Some(word.to_string()),
+                _ => None,
+            });
+            self.uses.extend(name.map(|name| Use { path, name, is_public }));
+        }
+    }
+}
+
+/// Files that no module declares: they are not compiled, and their tests never run.
+///
+/// # Errors
+/// A pattern is wrong.
+pub fn orphans(files: &[SourceFile<'_>]) -> Result<Vec<String>, regex::Error> {
+    // Where cargo starts a crate; folders of a crate's targets are beside `src`.
+    let targets = "src/(lib|main)|src/bin/.+|build|(tests|benches|examples)/([^/]+|[^/]+/main)";
+    let root = Regex::new(&format!(r"^(crates/[^/]+|xtask)/({targets})\.rs$"))?;
+    let (by_name, by_path) = (Regex::new(r"\bmod\s+(\w+)\s*;")?, Regex::new(r##"#\[path = "([^"]+)"\]"##)?);
+    let mut declared = BTreeSet::new();
+    for file in files {
+        let parent = file.path.rsplit_once('/').map_or("", |(parent, _)| parent);
+        let is_folder = file.path.ends_with("/mod.rs") || root.is_match(file.path);
+        let below = if is_folder { parent } else { file.path.trim_end_matches(".rs") };
+        for name in by_name.captures_iter(&file.code()) {
+            let name = &name[1];
+            declared.extend([format!("{below}/{name}.rs"), format!("{below}/{name}/mod.rs")]);
+        }
+        for path in by_path.captures_iter(file.text) {
+            let mut path = format!("{parent}/{}", &path[1]);
+            while let Some(at) = path.find("/../") {
+                let folder = path[..at].rfind('/').unwrap_or(0);
+                path.replace_range(folder..at + 3, "");
+            }
+            declared.insert(path);
+        }
+    }
+    let is_orphan = |path: &str| path.ends_with(".rs") && !root.is_match(path) && !declared.contains(path);
+    let orphans = files.iter().map(|file| file.path).filter(|path| is_orphan(path));
+    Ok(orphans.map(|path| format!("{path}:0: no module declares this file, so it is not compiled")).collect())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn found(path: &str, text: &str) -> Vec<(usize, String)> {
-        let file = SourceFile::new(path, text);
-        check(&file).into_iter().map(|violation| (violation.line, violation.what)).collect()
+    fn words_of(text: &str) -> Vec<String> {
+        text.split("::").map(str::to_owned).collect()
     }
 
-    fn in_a(text: &str) -> Vec<(usize, String)> {
-        found("crates/study/src/a.rs", &format!("//! Purpose.\n{text}"))
-    }
-
-    #[test]
-    fn a_module_starts_with_its_purpose() {
-        assert_eq!(found("a.rs", "// Purpose.\n").len(), 1);
-        assert_eq!(found("a.rs", "\n//! Purpose.\n").len(), 1);
-        assert_eq!(found("a.rs", "").len(), 1);
-        assert!(in_a("").is_empty());
+    fn modules(files: &[(&str, &str)]) -> Modules {
+        let files: Vec<(&str, SourceFile<'_>)> =
+            files.iter().map(|(path, text)| (*path, SourceFile::new(path, text))).collect();
+        Modules::read(&files.iter().map(|(path, file)| (*path, file)).collect::<Vec<_>>())
     }
 
     #[test]
-    fn tests_are_ignored_in_the_laboratory_and_only_there() {
-        let ignored = "//! Purpose.\n#[test]\n#[ignore = \"laboratory: kills\"]\nfn a() {}";
-        let there = "crates/a/tests/it/lab_kills/b.rs";
-        assert!(
-            found(there, ignored).is_empty() && found("crates/a/tests/it/lab_kills.rs", ignored).is_empty()
+    fn items_and_uses_are_read() {
+        let code = "use a::{b, c as d, e::{self, f::*}}; pub(crate) use self::g; \
+                    pub const fn h(f: fn(u8)) -> i::J { fn inner() { use k::L; } m.n::<O>(); P::<q::R>::s(); V { w: w::w() } } \
+                    impl T<1> { fn m() {} } macro_rules! u { () => {} } mod v;";
+        let all = modules(&[("lib.rs", code)]);
+        let module = &all.0[&Vec::new()];
+        let uses = module.uses.iter().map(|one| format!("{} {}", one.path.join("::"), one.name));
+        assert_eq!(
+            uses.collect::<Vec<_>>(),
+            [
+                "a::b b",
+                "a::c d",
+                "a::e e",
+                "a::e::f *",
+                "i::J i::J",
+                "k::L L",
+                "q::R q::R",
+                "self::g g",
+                "w::w w::w"
+            ]
         );
-        assert_eq!(found("crates/a/tests/it/b.rs", ignored)[0].0, 3);
-        assert_eq!(found("crates/a/tests/it/lab_servers/b.rs", ignored)[0].0, 3);
-        assert_eq!(found(there, "//! Purpose.\n#[test]\nfn a() {}")[0].0, 2);
-        assert!(
-            found("crates/a/src/b.rs", &ignored.replace("#[test]", "mod lab_kills {\n#[test]")).is_empty()
-        );
-        assert_eq!(in_a("#[test]\n#[ignore = \"slow\"]\nfn a() {}")[0].0, 3);
+        assert!(module.uses.iter().all(|one| one.is_public == (one.name == "g")));
+        assert!(["h", "u"].iter().all(|name| module.items.contains(*name)) && !module.items.contains("m"));
+        assert_eq!(module.children.iter().collect::<Vec<_>>(), ["v"]);
     }
 
     #[test]
-    fn unfinished_code_is_found_and_talk_of_it_is_not() {
-        assert_eq!(in_a("fn a() {\n todo!() }")[0].0, 3);
-        assert_eq!(in_a("fn a() { unimplemented!(); dbg!(1); }").len(), 2);
-        assert_eq!(in_a("/// ```ignore\n/// a\n/// ```\nfn a() {}")[0].0, 2);
-        assert!(in_a("// todo!()\nfn todo() { let a = \"dbg!(1) #[ignore]\"; }").is_empty());
-    }
-
-    #[test]
-    fn unsafe_is_for_named_modules() {
-        let text = "//! Purpose.\nfn a() { unsafe { b() } }";
-        assert!(found("crates/machine/src/pin.rs", text).is_empty());
-        assert_eq!(found("crates/machine/src/other.rs", text)[0].0, 2);
-        assert_eq!(found("crates/machine/tests/a.rs", text).len(), 1);
-        assert_eq!(in_a("#![allow(unsafe_code)]").len(), 1);
-        assert!(in_a("// unsafe\nfn a() { b(\"unsafe\") }").is_empty());
-    }
-
-    #[test]
-    fn serde_is_for_named_modules_and_tests() {
-        let text = "//! Purpose.\nuse serde::Serialize;";
-        assert_eq!(found("crates/probe/src/a.rs", text)[0].0, 2);
-        assert_eq!(found("crates/store/src/load.rs", text)[0].0, 2);
-        assert!(found("crates/engine/src/protocol/toml.rs", text).is_empty());
-        assert!(found("crates/threadwise/tests/a.rs", text).is_empty());
-        assert!(in_a("#[cfg(test)]\nmod tests { use serde_json::json; }").is_empty());
-        assert_eq!(in_a("fn a() { serde_json::to_string(&1); }").len(), 1);
-    }
-
-    #[test]
-    fn values_may_derive_but_not_read_or_write() {
-        let derive = "//! Purpose.\nuse serde::Serialize;";
-        let write = "//! Purpose.\nfn a() { serde_json::to_string(&1); }";
-        for path in ["crates/analysis/src/queries/table.rs", "crates/document/src/chart.rs"] {
-            assert!(found(path, derive).is_empty());
-            assert_eq!(found(path, write)[0].0, 2);
-        }
-    }
-
-    #[test]
-    fn entries_of_the_lists_are_needed() {
-        let all = |text: &'static str| {
-            let files: Vec<SourceFile> = [&UNSAFE[..], &SERDE[..]]
-                .concat()
-                .into_iter()
-                .map(|module| SourceFile::new(module, text))
-                .collect();
-            unneeded(&files).len()
+    fn paths_lead_through_re_exports_to_where_an_item_is_defined() {
+        let all = modules(&[
+            ("lib.rs", "pub mod a; mod b; pub use a::deep::X as Y; pub use b::*;"),
+            ("a/mod.rs", "pub mod deep; use super::b; fn a() { b::g() }"),
+            ("a/deep.rs", "pub struct X;"),
+            ("b.rs", "pub fn g() {} mod a {}"),
+            ("loose.rs", "fn f() {}"),
+        ]);
+        let found = |at: &str, path: &str| {
+            let at = if at.is_empty() { Vec::new() } else { words_of(at) };
+            all.resolve(&at, &words_of(path)).map(|found| match found {
+                PathTarget::Module(place) => format!("mod {}", place.join("::")),
+                PathTarget::Item(place) => place.join("::"),
+            })
         };
-        assert_eq!(all("//! Purpose.\nunsafe fn a() { serde::b() }"), 0);
-        assert_eq!(all("//! Purpose of serde.\nunsafe fn a() {}"), SERDE.len());
-        assert_eq!(all("//! Purpose.\nfn a() { serde_json::b() }"), UNSAFE.len());
+        assert_eq!(found("b", "crate::Y").as_deref(), Some("a::deep"));
+        assert_eq!(found("b", "crate::g").as_deref(), Some("b"));
+        assert_eq!(found("a", "b::g").as_deref(), Some("b"));
+        assert_eq!(found("a", "super::b").as_deref(), Some("mod b"));
+        assert_eq!(found("", "a::a").as_deref(), Some("a"), "a function called as its module");
+        assert_eq!(found("", "a::made_by_macro").as_deref(), Some("a"));
+        assert_eq!(found("", "std::fmt"), None);
+        assert!(!all.0.contains_key(&words_of("loose")), "declared by no module");
+    }
+
+    #[test]
+    fn a_file_that_no_module_declares_is_found() {
+        let files = [
+            ("crates/a/src/lib.rs", "//! A.\nmod b;\n// mod lost;\npub(crate) mod c;\nmod inline { }\n"),
+            ("crates/a/src/b.rs", "mod deep;"),
+            ("crates/a/src/b/deep.rs", ""),
+            ("crates/a/src/c/mod.rs", "#[cfg(test)]\nmod tests;"),
+            ("crates/a/src/c/tests.rs", ""),
+            ("crates/a/src/lost.rs", ""),
+            ("crates/a/tests/one.rs", "#[path = \"../shared/x.rs\"]\nmod x;\nmod common;"),
+            ("crates/a/shared/x.rs", ""),
+            ("crates/a/tests/common/mod.rs", ""),
+            ("crates/a/tests/it/main.rs", "mod part;"),
+            ("crates/a/tests/it/part.rs", ""),
+            ("crates/a/tests/it/selection.rs", ""),
+            ("crates/a/src/tests/never.rs", ""),
+        ];
+        let files: Vec<SourceFile<'_>> =
+            files.iter().map(|(path, text)| SourceFile::new(path, text)).collect();
+        let found = orphans(&files).unwrap();
+        let lost = ["crates/a/src/lost.rs", "crates/a/tests/it/selection.rs", "crates/a/src/tests/never.rs"];
+        assert_eq!(found.len(), lost.len(), "{found:?}");
+        assert!(found.iter().zip(lost).all(|(found, path)| found.starts_with(path)), "{found:?}");
     }
 }

@@ -3,7 +3,7 @@
 use super::results::is_page;
 use crate::mutate;
 use crate::random::Random;
-use crate::target::{Target, hold};
+use crate::target::Target;
 use serde_json::Value;
 use threadwise_report::{html, json};
 
@@ -15,42 +15,28 @@ const TEXTS: [&str; 6] = ["cpu", "hypervisor", "instance", "engine", "engine_ver
 const TODAY: &str = "2027-01-01";
 
 /// The target.
-pub fn make() -> Result<Target, String> {
-    hold(judge(CARD.as_bytes())?, || "the card of this target is refused".to_owned())?;
-    let whole: Value = serde_json::from_str(CARD).map_err(|error| error.to_string())?;
+pub fn make() -> Target {
+    assert!(judge(CARD.as_bytes()), "the card of this target is refused");
+    let corpus = vec![CARD.to_owned()];
+    let whole: Value = serde_json::from_str(CARD).expect("the card of this target");
     let input = move |random: &mut Random| {
-        let times = random.times(3);
-        let mut card = whole.clone();
-        if random.percent(70) {
-            let name = *random.pick(&TEXTS);
-            let mut text = CARD.as_bytes()[..random.below(60)].to_vec();
-            mutate::text(random, &mut text, 1, &[]);
-            let text = String::from_utf8_lossy(&text).replace('"', "");
-            card[name] = text.replace(['{', '}', '\n'], " ").into();
-            return card.to_string().into_bytes();
+        if random.percent(15) {
+            return mutate::document(random, &corpus);
         }
-        if random.percent(70) {
-            mutate::json(random, &mut card, times, &[]);
-            return card.to_string().into_bytes();
-        }
-        let mut bytes = CARD.as_bytes().to_vec();
-        mutate::text(random, &mut bytes, times, &[]);
-        bytes
+        let (mut card, name) = (whole.clone(), *random.pick(&TEXTS));
+        let length = random.below(60);
+        let text = mutate::changed_text(random, &CARD[..length]).replace('"', "");
+        card[name] = text.replace(['{', '}', '\n'], " ").into();
+        card.to_string().into_bytes()
     };
-    Ok(Target::new(input, judge))
+    Target::new(input, judge)
 }
 
 /// A card that has no fault makes a page, and is written and read as the same one.
-fn judge(input: &[u8]) -> Result<bool, String> {
-    let Some(card) = std::str::from_utf8(input).ok().and_then(|text| json::read_card(text).ok()) else {
-        return Ok(false);
-    };
-    if card.fault(TODAY).is_some() {
-        return Ok(false);
-    }
-    is_page(&html::gallery(std::slice::from_ref(&card)).map_err(|error| format!("HTML: {error}"))?)?;
-    hold(json::read_card(&json::card_line(&card)).as_ref() == Ok(&card), || {
-        "it is read as another card".to_owned()
-    })?;
-    Ok(true)
+fn judge(input: &[u8]) -> bool {
+    let card = std::str::from_utf8(input).ok().and_then(|text| json::read_card(text).ok());
+    let Some(card) = card.filter(|card| card.fault(TODAY).is_none()) else { return false };
+    is_page(&html::gallery(std::slice::from_ref(&card)).expect("HTML of a card"));
+    assert_eq!(json::read_card(&json::card_line(&card)).as_ref(), Ok(&card), "it is read as another card");
+    true
 }

@@ -3,18 +3,18 @@
 
 use crate::mutate;
 use crate::random::Random;
-use crate::target::{Judged, Target, hold, parts, plain, space, write};
-use serde_json::Value;
+use crate::target::{Target, parts, plain, same, space, write};
 use std::path::{Component, Path};
 use tempfile::TempDir;
-use threadwise_fleet::engine::{FleetEngine, FleetLocation, GeneratedFile};
-use threadwise_fleet::engines;
+use threadwise_fleet::cell::CellId;
+use threadwise_fleet::engine::{FleetLocation, GeneratedFile};
 use threadwise_fleet::file::FleetFile;
 use threadwise_fleet::folder::read_cell;
 use threadwise_fleet::journal;
 use threadwise_fleet::plan::{Plan, PlannedStudy, sha256};
 use threadwise_fleet::standing::Standing;
 use threadwise_fleet::state::CellState;
+use threadwise_fleet::{FleetError, engines};
 
 /// A fleet.toml for each engine, then what machines return.
 const CORPUS: &str = include_str!("../../corpus/fleets.txt");
@@ -22,54 +22,45 @@ const ENGINES: usize = 3;
 /// The hash of a plan, in full or in names.
 const PLAN: &str = "@PLAN@";
 
-fn planned(text: &str) -> Result<Plan, String> {
-    let file = FleetFile::parse(text, "fleet.toml", &engines::names()).map_err(|error| error.to_string())?;
+fn planned(text: &str) -> Result<Plan, FleetError> {
+    let file = FleetFile::parse(text, "fleet.toml", &engines::names())?;
     let study = PlannedStudy { name: "placement".into(), title: "T".into(), sha256: sha256(b"") };
     Ok(Plan::new(&file, study, &sha256(b"binary"), "0.1.0", 7))
 }
 
 /// The fleets.
-fn fleets() -> Vec<&'static str> {
-    parts(CORPUS).map(|(_, text)| text).take(ENGINES).collect()
+fn fleets() -> Vec<String> {
+    parts(CORPUS).map(|(_, text)| text.to_owned()).take(ENGINES).collect()
 }
 
 /// Their plans.
-fn plans() -> Result<Vec<Plan>, String> {
-    fleets().into_iter().map(planned).collect()
+fn plans() -> Vec<Plan> {
+    fleets().iter().map(|fleet| planned(fleet).expect("a fleet of the corpus")).collect()
 }
 
 /// The target of plans.
-pub fn plan() -> Result<Target, String> {
-    let text = |plan: &Plan| plan.text().map_err(|error| error.to_string());
-    let value = |text: String| serde_json::from_str(&text).map_err(|error| error.to_string());
-    let texts: Vec<Value> =
-        plans()?.iter().map(|plan| text(plan).and_then(value)).collect::<Result<_, _>>()?;
-    let fleets: Vec<Vec<u8>> = fleets().into_iter().map(|fleet| fleet.as_bytes().to_vec()).collect();
+pub fn plan() -> Target {
+    let texts: Vec<String> = plans().iter().map(|plan| plan.text().expect("a plan's text")).collect();
+    let fleets = fleets();
     let input = move |random: &mut Random| {
-        let times = random.times(4);
-        if random.percent(50) {
-            let mut whole = random.pick(&texts).clone();
-            mutate::json(random, &mut whole, times, &texts);
-            return format!("P{whole}").into_bytes();
-        }
-        let mut bytes = random.pick(&fleets).clone();
-        mutate::text(random, &mut bytes, times, &fleets);
-        [b"T", bytes.as_slice()].concat()
+        let (mark, corpus) = if random.percent(40) { (b"P", &texts) } else { (b"T", &fleets) };
+        [&mark[..], &mutate::document(random, corpus)].concat()
     };
-    Ok(Target::new(input, |input| {
-        let Ok(text) = std::str::from_utf8(input) else { return Ok(false) };
-        let found = match text.split_at_checked(1) {
+    Target::new(input, |input| {
+        let text = std::str::from_utf8(input).ok().and_then(|text| text.split_at_checked(1));
+        let found = match text {
             Some(("T", text)) => planned(text),
-            Some(("P", text)) => Plan::parse(text, Path::new("plan.json"))
-                .map(|(plan, _)| plan)
-                .map_err(|error| error.to_string()),
-            _ => return Ok(false),
+            Some(("P", text)) => Plan::parse(text, Path::new("plan.json")).map(|(plan, _)| plan),
+            _ => return false,
         };
         match found {
-            Ok(plan) => judge_plan(&plan).map(|()| true),
-            Err(error) => Ok(!error.contains("not a plan of a fleet")),
+            Ok(plan) => {
+                judge_plan(&plan);
+                true
+            }
+            Err(error) => !error.to_string().contains("not a plan of a fleet"),
         }
-    }))
+    })
 }
 
 /// A file below the fleet's folder, and not among the results.
@@ -80,25 +71,21 @@ fn is_inside(file: &GeneratedFile) -> bool {
 }
 
 /// A plan is read back from its text, and its engine refuses it before anything is made or makes all of it.
-fn judge_plan(plan: &Plan) -> Result<(), String> {
-    let text = plan.text().map_err(|error| error.to_string())?;
-    let (again, _) = Plan::parse(&text, Path::new("plan.json"))
-        .map_err(|error| format!("a plan is not read back: {error}"))?;
-    hold(again == *plan, || "a plan is read back as another one".to_owned())?;
-    let Some(engine) = engines::find(&plan.engine) else { return Ok(()) };
-    let location = FleetLocation::new(Path::new("/srv/a fleet")).map_err(|error| error.to_string())?;
-    if engine.check(plan, &location).is_err() {
-        return Ok(());
-    }
-    let made = |error: threadwise_fleet::FleetError| format!("checked but not made: {error}");
-    let mut files = engine.files(plan, &location).map_err(made)?;
-    for batch in engine.batches(plan, &location, &plan.order, 1).map_err(made)? {
-        hold(!batch.cells.is_empty(), || format!("an empty batch: {}", batch.label))?;
-        plain("a command", &batch.start.shown())?;
+fn judge_plan(plan: &Plan) {
+    let text = plan.text().expect("a plan's text");
+    same(&Plan::parse(&text, Path::new("plan.json")).map(|(again, _)| again), plan);
+    let location = FleetLocation::new(Path::new("/srv/a fleet")).expect("a location");
+    let engine = engines::find(&plan.engine);
+    let Some(engine) = engine.filter(|engine| engine.check(plan, &location).is_ok()) else { return };
+    let mut files = engine.files(plan, &location).expect("files of a plan that was checked");
+    let batches = engine.batches(plan, &location, &plan.order, 1);
+    for batch in batches.expect("batches of a plan that was checked") {
+        assert!(!batch.cells.is_empty(), "an empty batch: {}", batch.label);
+        plain("a command", &batch.start.shown());
         files.extend(batch.files);
     }
-    let outside = files.iter().find(|file| !is_inside(file));
-    outside.map_or(Ok(()), |file| Err(format!("a file outside of the folder: {:?}", file.path)))
+    let outside = files.iter().find(|file| !is_inside(file)).map(|file| &file.path);
+    assert_eq!(outside, None, "a file outside of the folder");
 }
 
 struct Returns {
@@ -110,9 +97,9 @@ struct Returns {
 }
 
 /// The target of returned files.
-pub fn returned() -> Result<Target, String> {
-    let (plans, hash) = (plans()?, sha256(b"plan"));
-    let of_plan = sha256(plans[0].text().map_err(|error| error.to_string())?.as_bytes());
+pub fn returned() -> Target {
+    let (plans, hash) = (plans(), sha256(b"plan"));
+    let of_plan = sha256(plans[0].text().expect("a plan's text").as_bytes());
     let named = |(name, text): (&str, &str)| match name {
         "cluster" => Some((b'K', text.to_owned())),
         "queue" => Some((b'S', text.replace(PLAN, &of_plan[..10]))),
@@ -121,67 +108,59 @@ pub fn returned() -> Result<Target, String> {
         _ => None,
     };
     let texts = parts(CORPUS).filter_map(named).collect();
-    Ok(Target::with(Returns { space: space()?, plans, hash, texts }, Returns::input, Returns::judge))
+    Target::with(Returns { space: space(), plans, hash, texts }, Returns::input, Returns::judge)
 }
 
 impl Returns {
     /// The running cells, and the reader's view of them.
-    fn running(&self, engine: &dyn FleetEngine, printed: &str) -> Result<bool, String> {
-        let Some(plan) = self.plans.iter().find(|plan| plan.engine == engine.name()) else {
-            return Err("no plan of this engine".to_owned());
-        };
-        let Ok(seen) = engine.read_running(plan, printed) else { return Ok(false) };
-        let unplanned = seen.iter().find(|seen| !plan.order.contains(&seen.cell));
-        unplanned.map_or(Ok(()), |seen| Err(format!("an unplanned cell: {}", seen.cell)))?;
+    fn running(&self, engine: &str, printed: &[u8]) -> bool {
+        let plan = self.plans.iter().find(|plan| plan.engine == engine).expect("a plan of this engine");
+        let engine = engines::find(engine).expect("the engine");
+        let Ok(seen) = engine.read_running(plan, &String::from_utf8_lossy(printed)) else { return false };
+        let unplanned = seen.iter().map(|seen| &seen.cell).find(|cell| !plan.order.contains(cell));
+        assert_eq!(unplanned, None, "an unplanned cell");
         let states = seen.iter().map(|seen| (seen.cell.clone(), CellState::Listed(seen.clone()))).collect();
-        let text = Standing { states, unknown: None }.json(plan);
-        let lines = text.replace('\n', "");
-        plain("a status", &lines).map(|()| !seen.is_empty())
+        shown(plan, states);
+        !seen.is_empty()
     }
 
-    fn cell(&self, text: &[u8]) -> Result<bool, String> {
+    fn cell(&self, text: &[u8]) -> bool {
         let folder = self.space.path();
-        write(&folder.join("cell.json"), text)?;
-        write(&folder.join("exit"), b"1\n")?;
-        let cell = "n1.1".parse()?;
-        let Ok((record, _)) = read_cell(folder, &cell, &self.hash) else { return Ok(false) };
-        let states = vec![(cell, CellState::Ended(Box::new(record), 1))];
-        let text = Standing { states, unknown: None }.json(&self.plans[0]).replace('\n', "");
-        plain("a status", &text).map(|()| true)
+        write(&folder.join("cell.json"), text);
+        write(&folder.join("exit"), b"1\n");
+        let cell = "n1.1".parse().expect("a cell");
+        let Ok((record, _)) = read_cell(folder, &cell, &self.hash) else { return false };
+        shown(&self.plans[0], vec![(cell, CellState::Ended(Box::new(record), 1))]);
+        true
     }
 
-    fn journal(&self, text: &[u8]) -> Result<bool, String> {
+    fn journal(&self, text: &[u8]) -> bool {
         let folder = self.space.path();
-        write(&folder.join("submitted.jsonl"), text)?;
-        let Ok(entries) = journal::read(folder) else { return Ok(false) };
+        write(&folder.join("submitted.jsonl"), text);
+        let Ok(entries) = journal::read(folder) else { return false };
         let cells: usize = entries.iter().map(|entry| entry.cells.len()).sum();
         let last = journal::last_of(&entries).len();
-        hold(last <= cells, || format!("{last} cells of {cells}"))?;
-        Ok(!entries.is_empty())
+        assert!(last <= cells, "{last} cells of {cells}");
+        !entries.is_empty()
     }
 
     fn input(&self, random: &mut Random) -> Vec<u8> {
-        let times = random.times(4);
         let (mark, text) = random.pick(&self.texts);
-        let mut bytes = text.clone().into_bytes();
-        match serde_json::from_str(text) {
-            Ok(mut whole) => {
-                mutate::json(random, &mut whole, times, &[]);
-                bytes = whole.to_string().into_bytes();
-            }
-            Err(_) => mutate::text(random, &mut bytes, times, &[]),
-        }
-        [&[*mark], bytes.as_slice()].concat()
+        [&[*mark], mutate::document(random, std::slice::from_ref(text)).as_slice()].concat()
     }
 
-    fn judge(&self, input: &[u8]) -> Judged {
-        let Some((mark, rest)) = input.split_first() else { return Ok(false) };
-        let engine = |name: &str| engines::find(name).ok_or("no such engine");
-        match mark {
-            b'R' => self.cell(rest),
-            b'J' => self.journal(rest),
-            b'S' => self.running(engine("slurm")?, &String::from_utf8_lossy(rest)),
-            _ => self.running(engine("kubernetes")?, &String::from_utf8_lossy(rest)),
+    fn judge(&self, input: &[u8]) -> bool {
+        match input.split_first() {
+            Some((b'R', rest)) => self.cell(rest),
+            Some((b'J', rest)) => self.journal(rest),
+            Some((b'S', rest)) => self.running("slurm", rest),
+            Some((_, rest)) => self.running("kubernetes", rest),
+            None => false,
         }
     }
+}
+
+fn shown(plan: &Plan, states: Vec<(CellId, CellState)>) {
+    let text = Standing { states, unknown: None }.json(plan);
+    plain("a status", &text.replace('\n', ""));
 }

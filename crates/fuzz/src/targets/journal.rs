@@ -6,8 +6,8 @@
 //! that no process gets (`proc_sys_kernel(5)`: `pid_max` is 2^22 at most).
 
 use crate::mutate;
-use crate::random::Random;
-use crate::target::{Judged, Target, changed, first_line, hold, one_line, space};
+use crate::random::{Grammar, Random};
+use crate::target::{Target, changed, first_line, one_line, space};
 use std::fs;
 use std::io::Write;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
@@ -41,17 +41,17 @@ pub fn is_name(name: &str) -> bool {
 }
 
 /// A state folder, which the journal trusts.
-pub fn state(space: &TempDir) -> Result<PathBuf, String> {
+pub fn state(space: &TempDir) -> PathBuf {
     let path = space.path().join("state");
-    fs::DirBuilder::new().mode(0o700).create(&path).map_err(|error| error.to_string())?;
-    Ok(path)
+    fs::DirBuilder::new().mode(0o700).create(&path).expect("a new folder");
+    path
 }
 
 /// Writes a new file that the journal trusts.
-pub fn put(path: &Path, bytes: &[u8]) -> Result<(), String> {
+pub fn put(path: &Path, bytes: &[u8]) {
     let _ = fs::remove_file(path);
     let file = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
-    file.and_then(|mut file| file.write_all(bytes)).map_err(|error| format!("{}: {error}", path.display()))
+    file.and_then(|mut file| file.write_all(bytes)).expect("a new file");
 }
 
 /// The values of placeholders in a text, in one pass: a mutant may have thousands.
@@ -76,93 +76,84 @@ struct Journals {
     space: TempDir,
     /// The value of [`HERE`].
     here: String,
+    lines: Grammar,
 }
+
+/// Lines of threads that were bound, of their server, and of the process that writes.
+const THREAD: &str =
+    "v1 0-fuzz-[0-2] 4026531836 [1-9][0-9]{0,4} [1-9][0-9]{0,4} [1-9][0-9]{0,5} (0|0-3|0-1,8|5|0-1023)\n";
+const SERVER: &str = "server 0-fuzz-[0-2] 4026531836 [1-9][0-9]{0,4} [1-9][0-9]{0,5} 0-7 (0-3|5) \
+    (-|/sys/fs/cgroup/system\\.slice/postgresql\\.service)\n";
+const OWNER: &str = "owner 0-fuzz-[0-2] 4026531836 419[5-9][0-9]{3} [1-9][0-9]{0,5}\n";
 
 /// The target.
-pub fn make() -> Result<Target, String> {
-    let (space, here) = (space()?, BootNamespace::now());
-    hold(here.is_known(), || "this boot has no id".to_owned())?;
-    state(&space)?;
+pub fn make() -> Target {
+    let (space, here) = (space(), BootNamespace::now());
+    assert!(here.is_known(), "this boot has no id");
+    state(&space);
     let here = format!("{}.{}", here.boot, here.pid_namespace);
-    let (path, start) = (new_path()?, format!("masks.{here}."));
+    let (path, start) = (new_path().expect("a path for a journal"), format!("masks.{here}."));
     let is_named = path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(&start));
-    hold(is_named, || format!("{} does not begin with {start}", path.display()))?;
-    Ok(Target::with(Journals { space, here }, |_, random| input(random), Journals::judge))
-}
-
-fn input(random: &mut Random) -> Vec<u8> {
-    let lines = |random: &mut Random| (0..1 + random.below(8)).map(|_| line(random)).collect();
-    let lines = changed(random, 85, 4, lines);
-    named(random, "masks", 75, 30, &lines)
-}
-
-fn line(random: &mut Random) -> String {
-    let boot = format!("0-fuzz-{}", random.below(3));
-    let (pid, start) = (1 + random.below(70_000), random.below(1 << 20));
-    let mask = random.pick(&["0", "0-3", "0-1,8", "5", "0-1023"]);
-    match random.below(10) {
-        0..7 => format!("v1 {boot} 4026531836 {pid} {} {start} {mask}\n", pid + random.below(3)),
-        7 => {
-            let group = random.pick(&["-", "/sys/fs/cgroup/system.slice/postgresql.service"]);
-            format!("server {boot} 4026531836 {pid} {start} 0-7 {mask} {group}\n")
-        }
-        _ => format!("owner {boot} 4026531836 {} {start}\n", NO_PID + pid),
-    }
+    assert!(is_named, "{} does not begin with {start}", path.display());
+    let lines = Grammar::new(&format!("(({THREAD}){{1,4}}(|{SERVER}|{OWNER})){{1,2}}"));
+    Target::with(Journals { space, here, lines }, Journals::input, Journals::judge)
 }
 
 impl Journals {
+    fn input(&self, random: &mut Random) -> Vec<u8> {
+        let lines = changed(random, 85, 4, |random| random.matching(&self.lines));
+        named(random, "masks", 75, 30, &lines)
+    }
+
     /// As the journal's own study, and as a worker that extends it.
-    fn judge_own(&self, input: &[u8]) -> Result<bool, String> {
+    fn judge_own(&self, input: &[u8]) -> bool {
         let path = self.space.path().join("journal");
-        put(&path, input)?;
-        let restored = restore(&path).map_err(|error| format!("a trusted journal is refused: {error}"))?;
-        hold(restored.put_back == 0, || format!("{} threads were given a mask", restored.put_back))?;
-        restored.failed.iter().try_for_each(|why| one_line(why))?;
-        let (pid, whole) =
-            (std::process::id(), input.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1));
-        let journal = Journal::open(&path).map_err(|error| error.to_string())?;
-        let added =
-            journal.record_all(&[(pid, pid)]).map_err(|error| format!("it cannot be extended: {error}"))?;
-        hold(added == [(pid, pid)], || "a thread that lives was taken for one that has ended".to_owned())?;
-        let after = fs::read(&path).map_err(|error| error.to_string())?;
-        hold(after.starts_with(&input[..whole]), || "a complete line was lost".to_owned())?;
-        hold(after.ends_with(b"\n") && after.len() > whole, || "no complete line was added".to_owned())?;
-        let added = String::from_utf8_lossy(&after[whole..]).into_owned();
-        hold(added.starts_with("owner "), || format!("its writer is not named: {added:?}"))?;
+        put(&path, input);
+        let restored = restore(&path).expect("a trusted journal is read");
+        assert_eq!(restored.put_back, 0, "threads were given a mask");
+        restored.failed.iter().for_each(|why| one_line(why));
+        let pid = std::process::id();
+        let whole = input.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+        let journal = Journal::open(&path).expect("a trusted journal is opened");
+        let added = journal.record_all(&[(pid, pid)]).expect("it can be extended");
+        assert_eq!(added, [(pid, pid)], "a thread that lives was taken for one that has ended");
+        let after = fs::read(&path).expect("the journal");
+        assert!(after.starts_with(&input[..whole]), "a complete line was lost");
+        assert!(after.ends_with(b"\n"), "no complete line was added");
+        let added = String::from_utf8_lossy(&after[whole..]);
+        assert!(added.starts_with("owner "), "its writer is not named: {added:?}");
         let known = |word: &[u8]| input.windows(word.len()).any(|found| found == word);
-        Ok(restored.gone > 0 || known(b"server ") || known(b"owner "))
+        restored.gone > 0 || known(b"server ") || known(b"owner ")
     }
 
     /// As the next command, which searches the state folder.
-    fn judge_left(&self, name: &str, input: &[u8]) -> Result<(), String> {
+    fn judge_left(&self, name: &str, input: &[u8]) {
         let folder = self.space.path().join("state");
         if !is_name(name) {
-            return Ok(());
+            return;
         }
         let path = folder.join(name);
-        put(&path, input)?;
+        put(&path, input);
         let is_same = || fs::read(&path).is_ok_and(|after| after == input);
-        let found = left(&folder).map_err(|error| format!("the folder is refused: {error}"))?;
-        hold(found.is_empty(), || format!("{found} are taken for bound"))?;
-        hold(is_same(), || "reading changed the journal".to_owned())?;
-        let done = put_left_back(&folder).map_err(|error| format!("the folder is refused: {error}"))?;
-        hold(done.bound.is_empty(), || format!("{} were given a mask", done.bound))?;
-        done.failed.iter().try_for_each(|why| one_line(why))?;
-        hold(is_same() || done.failed.is_empty() && !path.exists(), || {
-            format!("a journal with lines that failed is gone: {:?}", done.failed)
-        })?;
+        let found = left(&folder).expect("the folder is read");
+        assert!(found.is_empty(), "{found} are taken for bound");
+        assert!(is_same(), "reading changed the journal");
+        let done = put_left_back(&folder).expect("the folder is put back");
+        assert!(done.bound.is_empty(), "{} were given a mask", done.bound);
+        done.failed.iter().for_each(|why| one_line(why));
+        let is_done = done.failed.is_empty() && !path.exists();
+        assert!(is_same() || is_done, "a journal with lines that failed is gone: {:?}", done.failed);
         let is_foreign = !name.starts_with(&format!("masks.{}.", self.here));
-        hold(is_same() || !is_foreign, || format!("{name} of another machine is gone"))?;
+        assert!(is_same() || !is_foreign, "{name} of another machine is gone");
         // What was not restored remains for its study.
-        close(&path, Duration::ZERO).map_err(|error| format!("it is not closed: {error}"))?;
+        close(&path, Duration::ZERO).expect("it is closed");
         let _ = fs::remove_file(&path);
-        Ok(())
     }
 
-    fn judge(&self, input: &[u8]) -> Judged {
+    fn judge(&self, input: &[u8]) -> bool {
         let (name, lines) = first_line(input);
         let name = replaced(name, &[(HERE, &self.here)]);
-        self.judge_left(&String::from_utf8_lossy(&name), lines)?;
+        self.judge_left(&String::from_utf8_lossy(&name), lines);
         self.judge_own(lines)
     }
 }

@@ -21,7 +21,7 @@ mod trees;
 
 use crate::target::{Kind, Target};
 
-const fn kind(name: &'static str, about: &'static str, make: fn() -> Result<Target, String>) -> Kind {
+const fn kind(name: &'static str, about: &'static str, make: fn() -> Target) -> Kind {
     Kind { name, about, make }
 }
 

@@ -2,36 +2,27 @@
 //! HTML, JSON. Mutants change values of rows and bytes of pages, as those of result files.
 
 use super::results::{Mutants, is_clean, is_json, is_page, on_terminal};
-use crate::random::Random;
-use crate::target::{Judged, Target, hold, space, write};
+use crate::target::Target;
 use std::path::Path;
-use tempfile::TempDir;
 use threadwise_analysis::observed::{By, Question, Sums, compare, document, plan, trust};
 use threadwise_observed::{Count, Gap, Host, Interval, Neighbours, StatementText, States, Unseen};
 use threadwise_report::terminal::Style;
 use threadwise_report::{html, json as forms};
-use threadwise_store::{About, ObservedStore};
-
-struct Files {
-    space: TempDir,
-    mutants: Mutants,
-}
+use threadwise_store::{About, ObservedStore, StoreError};
 
 /// The target.
-pub fn make() -> Result<Target, String> {
-    let space = space()?;
-    let path = space.path().join("whole");
-    fill(&path)?;
-    hold(judge_file(&path)?, || "the file of this target is not read".to_owned())?;
-    let mutants = Mutants::of(&[&path])?;
-    Ok(Target::with(Files { space, mutants }, Files::input, Files::judge))
+pub fn make() -> Target {
+    let made = tempfile::tempdir().expect("a temporary folder");
+    let path = made.path().join("whole");
+    fill(&path).expect("a file of observed statements");
+    assert!(judge_file(&path), "the file of this target is not read");
+    Target::with(Mutants::new(&[path]), Mutants::mutant, |mutants, input| judge_file(&mutants.file(input)))
 }
 
 /// Hours of three statements, the state changed every second one.
-fn fill(path: &Path) -> Result<(), String> {
+fn fill(path: &Path) -> Result<(), StoreError> {
     let about = About { has_texts: true, most: 500, interval_ns: 3_600_000_000_000, ..About::default() };
-    let (mut store, _) =
-        ObservedStore::create_or_continue(path, &about).map_err(|error| error.to_string())?;
+    let (mut store, _) = ObservedStore::create_or_continue(path, &about)?;
     for hour in 0..60_i64 {
         let start_unix_ms = 1_767_225_600_000 + hour * 3_600_000;
         let gap = (hour % 20 == 7).then_some(Gap::Reset);
@@ -67,7 +58,7 @@ fn fill(path: &Path) -> Result<(), String> {
             ..Interval::default()
         };
         let texts: Vec<StatementText> = (0..3).map(text).collect();
-        store.append(&interval, &texts).map_err(|error| error.to_string())?;
+        store.append(&interval, &texts)?;
     }
     Ok(())
 }
@@ -80,53 +71,44 @@ fn neighbours(hour: i64) -> Neighbours {
     }
 }
 
-impl Files {
-    fn input(&self, random: &mut Random) -> Vec<u8> {
-        self.mutants.mutant(random, self.space.path()).unwrap_or_default()
-    }
-
-    fn judge(&self, input: &[u8]) -> Judged {
-        let path = self.space.path().join("observed.threadwise");
-        write(&path, input)?;
-        judge_file(&path)
+fn judge_file(path: &Path) -> bool {
+    match ObservedStore::open(path) {
+        Ok(store) => {
+            compared(&store).unwrap_or_else(|error| is_clean("an error", &error.to_string()));
+            true
+        }
+        Err(error) => {
+            is_clean("an error", &error.to_string());
+            false
+        }
     }
 }
 
-fn judge_file(path: &Path) -> Judged {
-    let refused = |error: &dyn std::fmt::Display| is_clean("an error", &error.to_string());
-    let store = match ObservedStore::open(path) {
-        Ok(store) => store,
-        Err(error) => return refused(&error).map(|()| false),
-    };
-    let (intervals, statements) = match (store.intervals(), store.statements()) {
-        (Ok(intervals), Ok(statements)) => (intervals, statements),
-        (Err(error), _) | (_, Err(error)) => return refused(&error).map(|()| true),
-    };
+fn compared(store: &ObservedStore) -> Result<(), StoreError> {
+    let (intervals, statements) = (store.intervals()?, store.statements()?);
     let mut calls: Vec<u64> = intervals.iter().map(Interval::calls).collect();
     let add = |at: usize, count: &Count<u32>| calls[at] = calls[at].saturating_add(count.calls);
-    if let Err(error) = store.counts(intervals.len(), statements.len(), add) {
-        return refused(&error).map(|()| true);
-    }
+    store.counts(intervals.len(), statements.len(), add)?;
     let middle = intervals.get(intervals.len() / 2).map_or(0, |interval| interval.start_unix_ms);
     for by in [By::Smt, By::State, By::Cpus, By::Neighbours, By::Moment(middle)] {
         let question = Question { by, between: None, margin: 0.05, alpha: 0.05, most: 100 };
         let plan = match plan(question, &intervals, &calls) {
             Ok(plan) => plan,
             Err(why) => {
-                hold(!why.contains('\n'), || format!("several lines: {why}"))?;
+                assert!(!why.contains('\n'), "several lines: {why}");
                 continue;
             }
         };
         let mut sums = Sums::default();
         let add = |at, count: &Count<u32>| sums.add(&plan, at, count);
-        store.counts(intervals.len(), statements.len(), add).map_err(|error| error.to_string())?;
+        store.counts(intervals.len(), statements.len(), add).expect("what was read before");
         let found = compare(&plan, &sums, &statements, &intervals, &calls);
         let document = document(&found, "o.threadwise", "0");
-        hold(!document.verdict.is_empty(), || "a comparison without a verdict".to_owned())?;
-        hold(!trust(&found).reasons.is_empty(), || "trust without a reason".to_owned())?;
-        is_clean("a comparison", &on_terminal(&document, Style { color: false, unicode: true, width: 96 }))?;
-        is_json("comparison", &forms::observed_comparison(&found))?;
-        is_page(&html::render(&document).map_err(|error| format!("HTML: {error}"))?)?;
+        assert!(!document.verdict.is_empty(), "a comparison without a verdict");
+        assert!(!trust(&found).reasons.is_empty(), "trust without a reason");
+        is_clean("a comparison", &on_terminal(&document, Style { color: false, unicode: true, width: 96 }));
+        is_json("comparison", &forms::observed_comparison(&found));
+        is_page(&html::render(&document).expect("HTML"));
     }
-    Ok(true)
+    Ok(())
 }

@@ -1,9 +1,8 @@
 //! Leftovers of a killed reload, and input of a reload: state, marker, headers of databases, lists.
 
 use super::journal::replaced;
-use crate::mutate;
 use crate::random::{Grammar, Random};
-use crate::target::{Judged, Target, changed, hold, space, write};
+use crate::target::{Target, changed, space, write};
 use rusqlite::Connection;
 use std::collections::BTreeMap;
 use std::fs;
@@ -34,7 +33,7 @@ fn settings() -> Settings {
 }
 
 /// A small database of SQLite.
-fn database(folder: &Path, rows: u32) -> Result<Vec<u8>, String> {
+fn database(folder: &Path, rows: u32) -> Vec<u8> {
     let path = folder.join("made");
     let made = Connection::open(&path).and_then(|connection| {
         connection.execute_batch(&format!(
@@ -43,17 +42,17 @@ fn database(folder: &Path, rows: u32) -> Result<Vec<u8>, String> {
              INSERT INTO t SELECT i, 'row ' || i FROM n;"
         ))
     });
-    made.map_err(|error| error.to_string())?;
-    let bytes = fs::read(&path).map_err(|error| error.to_string())?;
-    fs::remove_file(&path).map_err(|error| error.to_string())?;
-    Ok(bytes)
+    made.expect("a database");
+    let bytes = fs::read(&path).expect("the database");
+    fs::remove_file(&path).expect("a removed database");
+    bytes
 }
 
 /// The target of states.
-pub fn state() -> Result<Target, String> {
-    let space = space()?;
-    let (old, new) = (database(space.path(), 20)?, database(space.path(), 21)?);
-    Ok(Target::with(States { space, old, new, state: Grammar::new(STATE)? }, States::input, States::judge))
+pub fn state() -> Target {
+    let space = space();
+    let (old, new) = (database(space.path(), 20), database(space.path(), 21));
+    Target::with(States { space, old, new, state: Grammar::new(STATE) }, States::input, States::judge)
 }
 
 /// A state as a reload writes it; placeholders have the files' values.
@@ -64,17 +63,10 @@ const STATE: &str = "threadwise reload state 1\nengine (sqlite|sqlite|sqlite|sql
     (|note journal_mode wal\n)end\n";
 const PLACEHOLDERS: [&str; 4] = ["@OLD@", "@NEW@", "@SIZE@", "@TIME@"];
 
-/// Places of the two files: before the swap, after it, both at once, or the original's name missing.
-#[derive(Clone, Copy)]
-enum Scene {
-    Before,
-    After,
-    Gone,
-}
-
 impl States {
-    /// Makes the scene and returns the inodes as in the state, size and time of the new file.
-    fn set(&self, scene: Scene) -> std::io::Result<[String; 4]> {
+    /// Places the two files: after the swap (A), that with the original's name missing (G), else before it. Returns the
+    /// inodes as in the state, size and time of the new file.
+    fn set(&self, scene: u8) -> std::io::Result<[String; 4]> {
         let at = |name: &str| self.space.path().join(name);
         for name in ["db", "db.before-reload", "db-wal", "db-shm", "db-journal"] {
             let _ = fs::remove_file(at(name));
@@ -83,8 +75,8 @@ impl States {
         fs::DirBuilder::new().mode(0o700).create(at(".threadwise-reload-db"))?;
         let inside = at(".threadwise-reload-db/new");
         let (old, new) = match scene {
-            Scene::Before => (at("db"), inside),
-            Scene::After | Scene::Gone => (at("db.before-reload"), at("db")),
+            b'A' | b'G' => (at("db.before-reload"), at("db")),
+            _ => (at("db"), inside),
         };
         fs::write(&old, &self.old)?;
         fs::write(&new, &self.new)?;
@@ -93,7 +85,7 @@ impl States {
         let found = fs::metadata(&new)?;
         let time_ns = i128::from(found.mtime()) * 1_000_000_000 + i128::from(found.mtime_nsec());
         let texts = [inode(&old)?, inode(&new)?, found.len().to_string(), time_ns.to_string()];
-        if matches!(scene, Scene::Gone) {
+        if scene == b'G' {
             fs::remove_file(at("db"))?;
         }
         Ok(texts)
@@ -112,39 +104,28 @@ impl States {
         [&[scene], marker.as_slice(), PART, &state].concat()
     }
 
-    fn judge(&self, input: &[u8]) -> Judged {
-        let Some((scene, rest)) = input.split_first() else { return Ok(false) };
-        let scene = match scene {
-            b'A' => Scene::After,
-            b'G' => Scene::Gone,
-            _ => Scene::Before,
-        };
+    fn judge(&self, input: &[u8]) -> bool {
+        let Some((&scene, rest)) = input.split_first() else { return false };
         let at = rest.windows(PART.len()).position(|window| window == PART).unwrap_or(rest.len());
         let (marker, state) = (&rest[..at], rest.get(at + PART.len()..).unwrap_or_default());
         let folder = self.space.path().join(".threadwise-reload-db");
-        let set = self.set(scene).and_then(|texts| {
-            let words: Vec<(&str, &str)> =
-                PLACEHOLDERS.into_iter().zip(texts.iter().map(String::as_str)).collect();
-            fs::write(folder.join("marker"), replaced(marker, &words))?;
-            fs::write(folder.join("state"), replaced(state, &words))
-        });
-        set.map_err(|error| format!("cannot make the scene: {error}"))?;
+        let texts = self.set(scene).expect("a scene");
+        let words: Vec<(&str, &str)> =
+            PLACEHOLDERS.into_iter().zip(texts.iter().map(String::as_str)).collect();
+        write(&folder.join("marker"), &replaced(marker, &words));
+        write(&folder.join("state"), &replaced(state, &words));
         let found = recover(&self.space.path().join("db"), &settings());
         let (old, new) = (self.is_whole("db", &self.old), self.is_whole("db", &self.new));
         let kept = self.is_whole("db.before-reload", &self.old);
-        match scene {
-            Scene::Before => hold(old, || format!("the original is gone: {found:?}"))?,
-            Scene::After => {
-                hold(new || old, || format!("the name is neither file: {found:?}"))?;
-                hold(kept || old || matches!(found, Ok(Recovered::Finished)), || {
-                    format!("the original is lost: {found:?}")
-                })?;
-            }
-            Scene::Gone => hold(kept || old, || format!("the only copy is lost: {found:?}"))?,
-        }
+        let is_safe = match scene {
+            b'A' => old || new && (kept || matches!(found, Ok(Recovered::Finished))),
+            b'G' => kept || old,
+            _ => old,
+        };
+        assert!(is_safe, "the original is lost: {found:?}");
         let refused = found.err().map(|error| error.to_string()).unwrap_or_default();
-        hold(!refused.contains('\n'), || format!("an error of two lines: {refused:?}"))?;
-        Ok(!refused.contains("not understood") && !refused.contains("did not make it"))
+        assert!(!refused.contains('\n'), "an error of two lines: {refused:?}");
+        !refused.contains("not understood") && !refused.contains("did not make it")
     }
 }
 
@@ -155,10 +136,10 @@ struct Headers {
 }
 
 /// The target of headers and lists.
-pub fn header() -> Result<Target, String> {
-    let space = space()?;
-    let sqlite = database(space.path(), 20)?;
-    Ok(Target::with(Headers { space, sqlite, firebird: firebird() }, Headers::input, Headers::judge))
+pub fn header() -> Target {
+    let space = space();
+    let sqlite = database(space.path(), 20);
+    Target::with(Headers { space, sqlite, firebird: firebird() }, Headers::input, Headers::judge)
 }
 
 /// The pages of a Firebird database that are read (`src/jrd/ods.h`): the header, and a pointer page
@@ -179,23 +160,17 @@ fn firebird() -> Vec<u8> {
 impl Headers {
     fn input(&self, random: &mut Random) -> Vec<u8> {
         if random.percent(30) {
-            let mut list = "\u{feff}/dev/null\r\n\n./a b\n../x\n".to_owned();
-            if random.percent(50) {
-                list = "/etc/hostname\n/dev/shm\n".to_owned();
-            }
-            let (mut bytes, times) = (list.into_bytes(), random.times(4));
-            mutate::text(random, &mut bytes, times, &[]);
-            return [b"L", bytes.as_slice()].concat();
+            let lists = ["\u{feff}/dev/null\r\n\n./a b\n../x\n", "/etc/hostname\n/dev/shm\n"];
+            let list = |random: &mut Random| (*random.pick(&lists)).to_owned();
+            return [b"L", changed(random, 100, 4, list).as_slice()].concat();
         }
         let (mark, whole) = if random.percent(50) { (b'S', &self.sqlite) } else { (b'F', &self.firebird) };
         let mut bytes = whole.clone();
-        let times = random.times(5);
-        for _ in 0..times {
+        for _ in 0..random.times(5) {
             // The fields of both headers are in these bytes; SQLite's magic is before them.
             let first = if mark == b'S' { 16 } else { 0 };
             let page = if mark == b'F' && random.percent(30) { 2 * 4096 } else { 0 };
-            let place = page + first + random.below(100 - first);
-            let any = random.next() as u8;
+            let (place, any) = (page + first + random.below(100 - first), random.next() as u8);
             bytes[place] = *random.pick(&[0, 1, 2, 3, 4, 5, 16, 64, 127, 128, 255, any]);
         }
         if random.percent(10) {
@@ -205,26 +180,24 @@ impl Headers {
         bytes
     }
 
-    fn judge(&self, input: &[u8]) -> Judged {
-        let Some((mark, bytes)) = input.split_first() else { return Ok(false) };
+    fn judge(&self, input: &[u8]) -> bool {
+        let Some((mark, bytes)) = input.split_first() else { return false };
         let path = self.space.path().join("db");
-        write(&path, bytes)?;
+        write(&path, bytes);
         if *mark == b'L' {
-            let listed = PathBuf::from(format!("@{}", path.display()));
-            let paths = list::paths(std::slice::from_ref(&listed));
-            let all = paths.as_ref().is_ok_and(|paths| !paths.iter().any(|path| path.as_os_str().is_empty()));
-            hold(paths.is_err() || all, || "an empty path".to_owned())?;
-            return Ok(paths.is_ok());
+            let paths = list::paths(&[PathBuf::from(format!("@{}", path.display()))]);
+            let is_empty = |path: &PathBuf| path.as_os_str().is_empty();
+            assert!(!paths.iter().flatten().any(is_empty), "an empty path");
+            return paths.is_ok();
         }
         let engine = if *mark == b'S' { "sqlite" } else { "firebird" };
-        let driver = threadwise_reload::driver(engine, &settings()).ok_or("no such driver")?;
+        let driver = threadwise_reload::driver(engine, &settings()).expect("a driver");
         let looked = run::look(&path, driver.as_ref(), &settings());
-        let after = fs::read(&path).map_err(|error| error.to_string())?;
-        hold(after == bytes, || format!("the check changed the file: {looked:?}"))?;
-        let left = fs::read_dir(self.space.path()).map_err(|error| error.to_string())?.count();
-        hold(left == 1, || format!("the check left {left} files: {looked:?}"))?;
+        assert!(fs::read(&path).is_ok_and(|after| after == bytes), "the check changed the file: {looked:?}");
+        let left = fs::read_dir(self.space.path()).expect("the folder").count();
+        assert_eq!(left, 1, "files that the check left: {looked:?}");
         let refused = looked.err().map(|error| error.to_string()).unwrap_or_default();
-        hold(!refused.contains('\n'), || format!("an error of two lines: {refused:?}"))?;
-        Ok(!refused.contains("not a database"))
+        assert!(!refused.contains('\n'), "an error of two lines: {refused:?}");
+        !refused.contains("not a database")
     }
 }

@@ -5,11 +5,11 @@
 
 use crate::mutate;
 use crate::random::Random;
-use crate::target::{Judged, Target, hold, space, write};
+use crate::target::{Target, plain, space, write};
 use rusqlite::Connection;
 use rusqlite::types::Value;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 use threadwise_analysis::card::Card;
 use threadwise_analysis::compare::change::{self, Sides};
@@ -28,13 +28,9 @@ use opened::Opened;
 /// A table and one of its columns.
 type Column = (String, String);
 
-struct Results {
-    space: TempDir,
-    mutants: Mutants,
-}
-
 /// Files of SQLite that mutants are made of.
 pub(super) struct Mutants {
+    space: TempDir,
     /// Complete files, and the columns that have rows.
     files: Vec<(Vec<u8>, Vec<Column>)>,
 }
@@ -48,29 +44,26 @@ const FIRST_PAGE: usize = 512;
 const DECEPTIVE: &str = "\u{1b}[31m\u{9b}2J\u{202e}b\u{200b}\u{2066}c\u{ad}\u{e0041}\u{2028}e";
 
 /// The target.
-pub fn make() -> Result<Target, String> {
-    let failed = |error: std::io::Error| format!("{STUDIES}: {error}");
-    let mut paths = fs::read_dir(STUDIES)
-        .map_err(failed)?
-        .map(|entry| Ok(entry?.path()))
-        .collect::<Result<Vec<_>, _>>()
-        .map_err(failed)?;
+pub fn make() -> Target {
+    let entries = fs::read_dir(STUDIES).expect("the folder of studies").flatten();
+    let mut paths: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
     paths.retain(|path| path.extension().is_some_and(|end| end == "threadwise"));
     paths.sort();
     for path in &paths {
-        judge_file(path, &[]).map_err(|why| format!("{}, unchanged: {why}", path.display()))?;
+        judge_file(path, &[]);
     }
-    hold(paths.len() >= 20, || format!("{} studies in {STUDIES}", paths.len()))?;
-    let mutants = Mutants::of(&paths.iter().map(|path| path.as_path()).collect::<Vec<_>>())?;
-    Ok(Target::with(Results { space: space()?, mutants }, Results::input, Results::judge))
+    assert!(paths.len() >= 20, "{} studies in {STUDIES}", paths.len());
+    Target::with(Mutants::new(&paths), Mutants::mutant, |mutants, input| {
+        judge_file(&mutants.file(input), &[FORMS[turn(input)]])
+    })
 }
 
-fn columns(path: &Path) -> rusqlite::Result<Vec<(String, String)>> {
+fn columns(path: &Path) -> rusqlite::Result<Vec<Column>> {
     let connection = Connection::open(path)?;
     let sql = "SELECT t.name, c.name FROM pragma_table_list AS t, pragma_table_info(t.name) AS c
                WHERE t.schema = 'main' AND t.name NOT LIKE 'sqlite_%' ORDER BY 1, 2";
     let mut statement = connection.prepare(sql)?;
-    let all: Vec<(String, String)> =
+    let all: Vec<Column> =
         statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?.collect::<rusqlite::Result<_>>()?;
     let has_rows =
         |table: &str| connection.query_row(&format!("SELECT 1 FROM {table}"), [], |_| Ok(())).is_ok();
@@ -79,21 +72,21 @@ fn columns(path: &Path) -> rusqlite::Result<Vec<(String, String)>> {
 
 /// Another value to replace one.
 fn changed(random: &mut Random, value: Value) -> Value {
-    const ENDS: [i64; 12] =
-        [0, 1, -1, 2, 255, 1 << 16, 1 << 31, (1 << 32) - 1, 1 << 53, i64::MAX, i64::MIN, 3_600_000_000_000];
-    const REALS: [f64; 12] =
-        [0.0, -0.0, 1.0, -1.0, 1e-300, 5e-324, 1e308, f64::MAX, f64::INFINITY, 0.95, 1e9, f64::NEG_INFINITY];
-    let times = random.times(3);
+    let number = |random: &mut Random, old: String| {
+        let new = String::from_utf8(mutate::number(random, old.as_bytes())).unwrap_or_default();
+        new.parse().map(Value::Integer).or_else(|_| new.parse().map(Value::Real)).unwrap_or(Value::Null)
+    };
     match value {
-        Value::Integer(number) if random.percent(40) => {
-            Value::Integer(number.wrapping_add(1 - 2 * random.below(2) as i64))
+        Value::Integer(old) if random.percent(90) => number(random, old.to_string()),
+        Value::Real(old) if random.percent(30) => Value::Real(old * [-1.0, 1e3, 1e-3][random.below(3)]),
+        Value::Real(old) if random.percent(90) => number(random, old.to_string()),
+        Value::Text(text) => {
+            // The study is stored as its TOML.
+            let changed = mutate::document(random, &[text]);
+            Value::Text(String::from_utf8_lossy(&changed).into_owned())
         }
-        Value::Integer(_) if random.percent(90) => Value::Integer(*random.pick(&ENDS)),
-        Value::Real(number) if random.percent(30) => Value::Real(number * [-1.0, 1e3, 1e-3][random.below(3)]),
-        Value::Real(_) if random.percent(90) => Value::Real(*random.pick(&REALS)),
-        Value::Text(text) => Value::Text(changed_text(random, text, times)),
         Value::Blob(mut bytes) => {
-            mutate::binary(random, &mut bytes, times);
+            mutate::text(random, &mut bytes, 2, &[]);
             Value::Blob(bytes)
         }
         _ => [Value::Null, Value::Integer(0), Value::Real(f64::INFINITY), Value::Text("x".to_owned())]
@@ -102,35 +95,9 @@ fn changed(random: &mut Random, value: Value) -> Value {
     }
 }
 
-fn changed_text(random: &mut Random, text: String, times: usize) -> String {
-    if random.percent(70)
-        && let Ok(mut value) = serde_json::from_str::<serde_json::Value>(&text)
-    {
-        mutate::json(random, &mut value, times, &[]);
-        return value.to_string();
-    }
-    // The study is stored as its TOML.
-    if random.percent(70)
-        && text.lines().count() > 5
-        && let Ok(mut value) = toml::from_str::<serde_json::Value>(&text)
-    {
-        mutate::json(random, &mut value, times, &[]);
-        if let Ok(text) = toml::to_string(&value) {
-            return text;
-        }
-    }
-    let mut bytes = text.into_bytes();
-    mutate::text(random, &mut bytes, times, &[]);
-    String::from_utf8_lossy(&bytes).into_owned()
-}
-
 /// Changes a value, copies one from another row, or removes rows. Values that the columns' types or a unique
 /// index refuse cannot be in a file.
-fn change_rows(
-    random: &mut Random,
-    connection: &Connection,
-    columns: &[(String, String)],
-) -> rusqlite::Result<()> {
+fn change_rows(random: &mut Random, connection: &Connection, columns: &[Column]) -> rusqlite::Result<()> {
     let (table, column) = random.pick(columns);
     let rows: i64 = connection.query_row(&format!("SELECT count(*) FROM {table}"), [], |row| row.get(0))?;
     let at = |random: &mut Random| random.below(usize::try_from(rows).unwrap_or(0)) as i64;
@@ -163,54 +130,44 @@ fn change_rows(
 
 impl Mutants {
     /// Of complete files.
-    pub(super) fn of(paths: &[&Path]) -> Result<Self, String> {
-        let read = |path: &&Path| {
-            let columns = columns(path).map_err(|error| error.to_string())?;
-            Ok((fs::read(path).map_err(|error| format!("{}: {error}", path.display()))?, columns))
-        };
-        Ok(Self { files: paths.iter().map(read).collect::<Result<_, String>>()? })
+    pub(super) fn new(paths: &[PathBuf]) -> Self {
+        let read = |path: &PathBuf| (fs::read(path).expect("a file"), columns(path).expect("its columns"));
+        Self { space: space(), files: paths.iter().map(read).collect() }
+    }
+
+    /// A file with these bytes.
+    pub(super) fn file(&self, bytes: &[u8]) -> PathBuf {
+        let path = self.space.path().join("mutant.threadwise");
+        write(&path, bytes);
+        path
     }
 
     /// One of them, changed.
-    pub(super) fn mutant(&self, random: &mut Random, space: &Path) -> Result<Vec<u8>, String> {
+    pub(super) fn mutant(&self, random: &mut Random) -> Vec<u8> {
         let (whole, columns) = random.pick(&self.files);
-        let path = space.join("mutant");
-        write(&path, whole)?;
+        let path = self.file(whole);
         if random.percent(85) {
-            let connection = Connection::open(&path).map_err(|error| error.to_string())?;
+            let connection = Connection::open(&path).expect("a whole file");
             let settings =
                 "PRAGMA ignore_check_constraints=ON; PRAGMA foreign_keys=OFF; PRAGMA synchronous=OFF;
                             PRAGMA journal_mode=MEMORY;";
-            connection.execute_batch(settings).map_err(|error| error.to_string())?;
+            connection.execute_batch(settings).expect("settings");
             for _ in 0..random.times(5) {
                 // A change that the file cannot hold is ignored.
                 let _ = change_rows(random, &connection, columns);
             }
         }
-        let mut bytes = fs::read(&path).map_err(|error| error.to_string())?;
+        let mut bytes = fs::read(&path).expect("the mutant");
         if random.percent(20) {
             let times = random.times(4);
             let first = if random.percent(90) { FIRST_PAGE } else { 0 };
-            let mut rest = bytes.split_off(first.min(bytes.len()));
+            let first = first.min(bytes.len());
             for _ in 0..times {
-                let (at, any) = (random.below(rest.len()), random.next() as u8);
-                rest[at] = *random.pick(&[0, 1, 127, 128, 255, rest[at].wrapping_add(1), any]);
+                let (at, any) = (first + random.below(bytes.len() - first), random.next() as u8);
+                bytes[at] = *random.pick(&[0, 1, 127, 128, 255, bytes[at].wrapping_add(1), any]);
             }
-            bytes.extend(rest);
         }
-        Ok(bytes)
-    }
-}
-
-impl Results {
-    fn input(&self, random: &mut Random) -> Vec<u8> {
-        self.mutants.mutant(random, self.space.path()).unwrap_or_default()
-    }
-
-    fn judge(&self, input: &[u8]) -> Judged {
-        let path = self.space.path().join("result.threadwise");
-        write(&path, input)?;
-        judge_file(&path, &[FORMS[turn(input)]])
+        bytes
     }
 }
 
@@ -220,23 +177,19 @@ fn turn(input: &[u8]) -> usize {
     sum % FORMS.len()
 }
 
-fn judge_file(path: &Path, forms: &[Form]) -> Result<bool, String> {
-    let one_line = |error: threadwise_store::StoreError| {
-        let text = error.to_string();
-        hold(!text.contains(is_deceptive), || format!("an error deceives: {}", escaped(&text)))
-    };
-    let store = match Store::open(path) {
-        Ok(store) => store,
-        Err(error) => return one_line(error).map(|()| false),
-    };
-    match Opened::read(&store, path.display().to_string()) {
-        Ok(opened) => shown(&opened.facts(), forms).map(|()| true),
-        Err(error) => one_line(error).map(|()| true),
+fn judge_file(path: &Path, forms: &[Form]) -> bool {
+    let store = Store::open(path);
+    let opened = store.as_ref().map(|store| Opened::read(store, path.display().to_string()));
+    match opened {
+        Ok(Ok(opened)) => shown(&opened.facts(), forms),
+        Ok(Err(error)) => plain("an error", &error.to_string()),
+        Err(error) => plain("an error", &error.to_string()),
     }
+    store.is_ok()
 }
 
 /// A form of showing a study, and its required properties.
-type Form = fn(&Facts<'_>, Style) -> Result<(), String>;
+type Form = fn(&Facts<'_>, Style);
 /// Those of `report`, `compare` and `export`.
 const FORMS: [Form; 7] =
     [in_terminal, as_json, as_page, compared, compared_on_page, exported_as_lines, exported_as_tables];
@@ -244,107 +197,106 @@ const FORMS: [Form; 7] =
 /// A writer of one export.
 type Export = fn(&Facts<'_>, &mut dyn std::io::Write) -> Result<(), ReportError>;
 
-fn shown(facts: &Facts<'_>, forms: &[Form]) -> Result<(), String> {
+fn shown(facts: &Facts<'_>, forms: &[Form]) {
     let unicode = facts.runs.len().is_multiple_of(2);
     let style = Style { color: false, unicode, width: 60 + facts.notes.len() % 100 };
     let findings = verdict(facts);
-    hold(!findings.is_empty(), || "a report without a verdict".to_owned())?;
+    assert!(!findings.is_empty(), "a report without a verdict");
     for finding in findings {
         let text = finding.text();
-        let wrong = ["NaN", "inf"].into_iter().find(|word| has_word(text.as_bytes(), word));
+        let wrong = ["NaN", "inf"]
+            .into_iter()
+            .find(|word| words(text.as_bytes()).any(|found| found == word.as_bytes()));
         // A text of the file may have the word itself, before the next text; its numbers are binary.
-        let is_number = |word: &str| fs::read(facts.source).is_ok_and(|file| !has_start(&file, word));
-        hold(!wrong.is_some_and(is_number), || format!("not a number: {}", escaped(&text)))?;
+        let is_number = |word: &str| {
+            let file = fs::read(facts.source).expect("the file");
+            !words(&file).any(|found| found.starts_with(word.as_bytes()))
+        };
+        assert!(!wrong.is_some_and(is_number), "not a number: {}", escaped(&text));
     }
-    forms.iter().try_for_each(|form| form(facts, style))
+    forms.iter().for_each(|form| form(facts, style));
 }
 
-fn has_word(bytes: &[u8], word: &str) -> bool {
-    bytes.split(|byte| !byte.is_ascii_alphanumeric()).any(|found| found == word.as_bytes())
-}
-
-/// Whether a word has such a beginning.
-fn has_start(bytes: &[u8], start: &str) -> bool {
-    let mut words = bytes.split(|byte| !byte.is_ascii_alphanumeric());
-    words.any(|found| found.starts_with(start.as_bytes()))
+fn words(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
+    bytes.split(|byte| !byte.is_ascii_alphanumeric())
 }
 
 pub(super) fn on_terminal(document: &Document, style: Style) -> String {
     format!("{}\n{}", terminal::verdict(document, style), terminal::sections(document, style))
 }
 
-fn in_terminal(facts: &Facts<'_>, style: Style) -> Result<(), String> {
+fn in_terminal(facts: &Facts<'_>, style: Style) {
     let text = on_terminal(&document(facts), style);
-    hold(!text.trim().is_empty(), || "an empty report".to_owned())?;
-    hold(style.unicode || text.is_ascii(), || "an ASCII report with other characters".to_owned())?;
-    is_clean("a terminal", &text)
+    assert!(!text.trim().is_empty(), "an empty report");
+    assert!(style.unicode || text.is_ascii(), "an ASCII report with other characters");
+    is_clean("a terminal", &text);
 }
 
-fn as_json(facts: &Facts<'_>, _: Style) -> Result<(), String> {
-    is_json("report", &forms::report(facts, &document(facts)))
+fn as_json(facts: &Facts<'_>, _: Style) {
+    is_json("report", &forms::report(facts, &document(facts)));
 }
 
-fn as_page(facts: &Facts<'_>, _: Style) -> Result<(), String> {
-    is_page(&html::render(&document(facts)).map_err(|error| format!("HTML: {error}"))?)
+fn as_page(facts: &Facts<'_>, _: Style) {
+    is_page(&html::render(&document(facts)).expect("HTML"));
 }
 
-fn compared(facts: &Facts<'_>, style: Style) -> Result<(), String> {
+fn compared(facts: &Facts<'_>, style: Style) {
     let both = [*facts; 2];
-    is_clean("a comparison", &on_terminal(&compare::document(&both, "0.1.0"), style))?;
-    is_json("comparison", &forms::compare(&both))?;
-    is_json("card", &forms::card_line(&Card::of(facts, document(facts).screen.trust.level, None)))?;
+    is_clean("a comparison", &on_terminal(&compare::document(&both, "0.1.0"), style));
+    is_json("comparison", &forms::compare(&both));
+    is_json("card", &forms::card_line(&Card::of(facts, document(facts).screen.trust.level, None)));
     let after = [Facts { source: "after", created_utc: "later", ..*facts }];
     let sides = Sides { before: &both[..1], after: &after, is_paired: false };
-    let Ok(change) = change::change(sides, None) else { return Ok(()) };
-    is_clean("a change", &on_terminal(&change::document(&change, "0.1.0"), style))?;
-    is_json("change", &forms::changed(&change))
+    if let Ok(change) = change::change(sides, None) {
+        is_clean("a change", &on_terminal(&change::document(&change, "0.1.0"), style));
+        is_json("change", &forms::changed(&change));
+    }
 }
 
-fn compared_on_page(facts: &Facts<'_>, _: Style) -> Result<(), String> {
-    let document = compare::document(&[*facts; 2], "0.1.0");
-    is_page(&html::render(&document).map_err(|error| format!("HTML: {error}"))?)
+fn compared_on_page(facts: &Facts<'_>, _: Style) {
+    is_page(&html::render(&compare::document(&[*facts; 2], "0.1.0")).expect("HTML"));
 }
 
-fn exported_as_lines(facts: &Facts<'_>, _: Style) -> Result<(), String> {
+fn exported_as_lines(facts: &Facts<'_>, _: Style) {
     let exports: [Export; 4] =
         [forms::runs_jsonl, forms::slices_jsonl, forms::queries_jsonl, forms::items_jsonl];
-    exports
-        .iter()
-        .try_for_each(|export| exported(facts, *export)?.lines().try_for_each(|line| is_json("line", line)))
+    for export in exports {
+        exported(facts, export).lines().for_each(|line| is_json("line", line));
+    }
 }
 
-fn exported_as_tables(facts: &Facts<'_>, _: Style) -> Result<(), String> {
+fn exported_as_tables(facts: &Facts<'_>, _: Style) {
     let exports: [Export; 4] = [csv::runs_csv, csv::slices_csv, csv::queries_csv, csv::items_csv];
-    exports.iter().try_for_each(|export| is_clean("a table", &exported(facts, *export)?))
+    exports.into_iter().for_each(|export| is_clean("a table", &exported(facts, export)));
 }
 
-fn exported(facts: &Facts<'_>, export: Export) -> Result<String, String> {
+fn exported(facts: &Facts<'_>, export: Export) -> String {
     let mut out = Vec::new();
-    export(facts, &mut out).map_err(|error| error.to_string())?;
-    String::from_utf8(out).map_err(|error| format!("an export is not text: {error}"))
+    export(facts, &mut out).expect("an export");
+    String::from_utf8(out).expect("an export that is text")
 }
 
-pub(super) fn is_json(what: &str, text: &str) -> Result<(), String> {
+#[track_caller]
+pub(super) fn is_json(what: &str, text: &str) {
     let read = serde_json::from_str::<serde_json::Value>(text);
-    read.map_err(|error| format!("{what} is not JSON: {error}"))?;
-    is_clean(what, text)
+    assert!(read.is_ok(), "{what} is not JSON: {read:?}");
+    is_clean(what, text);
 }
 
-pub(super) fn is_page(page: &str) -> Result<(), String> {
+#[track_caller]
+pub(super) fn is_page(page: &str) {
     let (open, closed) = (page.matches("<script").count(), page.matches("</script").count());
-    hold(open == closed, || format!("{open} scripts begin and {closed} end"))?;
+    assert_eq!(open, closed, "scripts that begin and end");
     // The chart libraries are one line each, and contain such characters.
-    page.lines().filter(|line| !line.starts_with("!function(t,")).try_for_each(|line| is_clean("HTML", line))
+    page.lines().filter(|line| !line.starts_with("!function(t,")).for_each(|line| is_clean("HTML", line));
 }
 
 /// Nothing in it acts on a terminal or deceives its reader.
-pub(super) fn is_clean(what: &str, text: &str) -> Result<(), String> {
-    match text.lines().find(|line| line.contains(|c| is_deceptive(c) && c != '\t')) {
-        None => Ok(()),
-        Some(line) => {
-            Err(format!("{what} deceives: {}", escaped(&line.chars().take(200).collect::<String>())))
-        }
-    }
+#[track_caller]
+pub(super) fn is_clean(what: &str, text: &str) {
+    let wrong = text.lines().find(|line| line.contains(|c| is_deceptive(c) && c != '\t'));
+    let shown = |line: &str| escaped(&line.chars().take(200).collect::<String>());
+    assert!(wrong.is_none(), "{what} deceives: {}", wrong.map(shown).unwrap_or_default());
 }
 
 #[cfg(test)]
@@ -353,14 +305,15 @@ mod tests {
 
     #[test]
     fn what_deceives_is_found_but_for_the_libraries_of_a_page() {
-        assert_eq!(is_clean("x", "a\tb\r\nc\n"), Ok(()));
+        let is_found =
+            |check: &dyn Fn()| std::panic::catch_unwind(std::panic::AssertUnwindSafe(check)).is_err();
+        is_clean("x", "a\tb\r\nc\n");
         for text in ["a\rb", "\u{1b}[2J", "x\ny\u{202e}", "\u{2028}", "\u{ad}"] {
-            assert!(is_clean("x", text).is_err(), "{text:?}");
+            assert!(is_found(&|| is_clean("x", text)), "{text:?}");
         }
-        assert_eq!(is_page("<script>\n!function(t,e){'\u{200b}'}\n</script>"), Ok(()));
-        assert!(is_page("<p>\n\u{200b}</p>").is_err());
-        assert!(is_page("<script>").is_err());
-        assert!(is_json("x", "[\"\u{ad}\"]").is_err());
+        is_page("<script>\n!function(t,e){'\u{200b}'}\n</script>");
+        assert!(is_found(&|| is_page("<p>\n\u{200b}</p>")) && is_found(&|| is_page("<script>")));
+        assert!(is_found(&|| is_json("x", "[\"\u{ad}\"]")) && is_found(&|| is_json("x", "[")));
     }
 
     #[test]

@@ -1,10 +1,10 @@
 //! Sweeps as tables of comma-separated values, fitted by a scaling law.
 
-use crate::random::Random;
-use crate::target::{Judged, Target, hold, one_line};
+use crate::random::Grammar;
+use crate::target::{Target, one_line};
 use threadwise_analysis::Interval;
 use threadwise_analysis::scaling_law::table::{self, TableError};
-use threadwise_analysis::scaling_law::{Draws, Outcome, ScalingLaw, SeriesLaw, Shape, laws};
+use threadwise_analysis::scaling_law::{Draws, Outcome, ScalingLaw, Shape, laws};
 
 /// Number of resamplings: enough for interval ends, few enough for thousands of inputs.
 const REPLICATES: usize = 20;
@@ -12,119 +12,90 @@ const REPLICATES: usize = 20;
 /// Longer tables are read but not fitted.
 const MOST_FITTED: usize = 60;
 
+/// Heads of tables and their rows; N stands for a number as people and programs write it.
+const TABLES: [[&str; 2]; 7] = [
+    ["sessions,throughput", "[1-9][0-9]?,N"],
+    ["sessions,throughput,clock", "[1-9][0-9]?,N,N"],
+    ["sessions,throughput,series", "[1-9][0-9]?,N,[abc]"],
+    ["sessions,throughput,cores,threads_per_core", "[1-9][0-9]?,N,16,2"],
+    ["sessions,throughput,cores,threads_per_core,clock,series", "[1-9][0-9]?,N,6,1,N,[abc]"],
+    ["cores,threads_per_core,throughput", "[1-9][0-9]?,[1-8],N"],
+    ["cores,threads_per_core,throughput,clock,series", "[1-9][0-9]?,[1-8],N,N,[abc]"],
+];
+const NUMBER: &str = r"([1-9][0-9]{0,2}\.[0-9]{3}|0\.[0-9]{2}[1-9]|[1-9]\.[0-9]{2}e[0-3])";
+const ODD: &str = "(0|-1|NaN|inf|1e308|5e-324|1e-300||1_000)";
+
 /// The target.
-pub fn make() -> Result<Target, String> {
-    Ok(Target::texts(50, 3, csv, judge))
-}
-
-/// A number as people and programs write it, including odd ones.
-fn number(random: &mut Random) -> String {
-    let value = random.below(1_000_000) as f64 / 997.0 + 0.001;
-    match random.below(120) {
-        0..10 => format!("{value:e}"),
-        10 => (*random.pick(&["0", "-1", "NaN", "inf", "1e308", "5e-324", "1e-300", "", "1_000"])).to_owned(),
-        _ => format!("{value:.3}"),
-    }
-}
-
-fn csv(random: &mut Random) -> String {
-    let by_shape = random.percent(30);
-    let mut columns = match by_shape {
-        true => vec!["cores", "threads_per_core", "throughput"],
-        false if random.percent(60) => vec!["sessions", "throughput", "cores", "threads_per_core"],
-        false => vec!["sessions", "throughput"],
+pub fn make() -> Target {
+    let table = |[head, row]: [&str; 2]| {
+        let rows = |number| row.replace('N', number);
+        format!("{head}\n({}\n){{0,12}}(|||{}\n)", rows(NUMBER), rows(ODD))
     };
-    columns.extend(random.percent(30).then_some("clock"));
-    columns.extend(random.percent(30).then_some("series"));
-    let mut text = columns.join(",") + "\n";
-    let machine = (1 + random.below(64), 1 + random.below(8));
-    for _ in 0..random.below(14) {
-        let cells: Vec<String> = columns
-            .iter()
-            .map(|column| match *column {
-                "cores" if !by_shape => machine.0.to_string(),
-                "threads_per_core" if !by_shape => machine.1.to_string(),
-                "cores" | "sessions" => (1 + random.below(70)).to_string(),
-                "threads_per_core" => (1 + random.below(8)).to_string(),
-                "series" => (*random.pick(&["a", "b", "c"])).to_owned(),
-                _ => number(random),
-            })
-            .collect();
-        text.push_str(&(cells.join(",") + "\n"));
-    }
-    text
+    let grammar = Grammar::new(&TABLES.map(table).join("|"));
+    Target::texts(50, 3, move |random| random.matching(&grammar), judge)
 }
 
-fn judge(text: &str) -> Judged {
+fn judge(text: &str) -> bool {
     let series = match table::read(text) {
         Ok(series) => series,
         Err(error) => {
-            one_line(&error.to_string())?;
+            one_line(&error);
             // The header line was parsed.
-            return Ok(matches!(error, TableError::Number { .. } | TableError::Empty | TableError::Long));
+            return matches!(error, TableError::Number { .. } | TableError::Empty | TableError::Long);
         }
     };
     if series.iter().map(|one| one.points.len()).sum::<usize>() > MOST_FITTED {
-        return Ok(true);
+        return true;
     }
     let shapes = [[2, 16], [1, 32]].map(|[packages, cores]| Shape { packages, cores, threads: 2 });
     let found = laws(&series, &shapes, Draws { count: REPLICATES, ..Draws::usual(1) });
-    hold(found.len() == series.len(), || "a series without a result".to_owned())?;
-    found.iter().try_for_each(answered)?;
-    Ok(true)
-}
-
-/// A law with consistent figures, or a reason.
-fn answered(one: &SeriesLaw) -> Result<(), String> {
-    match &one.outcome {
-        Outcome::Gap(why) => hold(!why.is_empty(), || "no law and no reason".to_owned()),
-        Outcome::Law(law) => in_order(law),
+    assert_eq!(found.len(), series.len(), "a series without a result");
+    for one in &found {
+        match &one.outcome {
+            Outcome::Gap(why) => assert!(!why.is_empty(), "no law and no reason"),
+            Outcome::Law(law) => in_order(law),
+        }
     }
+    true
 }
 
-fn in_order(law: &ScalingLaw) -> Result<(), String> {
+/// A law has consistent figures.
+fn in_order(law: &ScalingLaw) {
     let ordered = |name: &str, value: &Interval| {
         let is_so = value.low <= value.mean && value.mean <= value.high;
-        hold(is_so, || format!("{name}: {} [{}, {}]", value.mean, value.low, value.high))
+        assert!(is_so, "{name}: {} [{}, {}]", value.mean, value.low, value.high);
     };
-    law.rate_per_s.iter().try_for_each(|rate| ordered("rate", rate))?;
-    let costs = [("sigma", &law.sigma), ("kappa", &law.kappa)].into_iter();
-    for (name, cost) in costs.filter_map(|(name, cost)| Some((name, cost.as_ref()?))) {
-        ordered(name, cost)?;
-        hold(cost.low >= 0.0, || format!("{name} below 0"))?;
+    law.rate_per_s.iter().for_each(|rate| ordered("rate", rate));
+    for cost in [&law.sigma, &law.kappa].into_iter().flatten() {
+        ordered("sigma or kappa", cost);
+        assert!(cost.low >= 0.0, "a cost below 0");
     }
-    law.yields.iter().try_for_each(|one| ordered("yield", &one.known))?;
-    law.curve.iter().try_for_each(|one| ordered("curve", &one.known))?;
+    law.yields.iter().for_each(|one| ordered("yield", &one.known));
+    law.curve.iter().for_each(|one| ordered("curve", &one.known));
     if let Some(turns) = &law.turns {
-        ordered("knee", &turns.knee)?;
-        ordered("peak", &turns.peak)?;
+        ordered("knee", &turns.knee);
+        ordered("peak", &turns.peak);
         let most = turns.logical_cpus.map_or(f64::INFINITY, f64::from);
-        hold(turns.peak.high <= most && turns.knee.low >= 1.0, || {
-            "a turning point off the curve".to_owned()
-        })?;
+        assert!(turns.peak.high <= most && turns.knee.low >= 1.0, "a turning point off the curve");
     }
     for one in &law.predictions {
-        hold(one.rate_per_s.is_some() != one.gap.is_some(), || {
-            "a prediction and a gap, or neither".to_owned()
-        })?;
-        one.rate_per_s.iter().try_for_each(|rate| ordered("prediction", rate))?;
+        assert_ne!(one.rate_per_s.is_some(), one.gap.is_some(), "a prediction and a gap, or neither");
+        one.rate_per_s.iter().for_each(|rate| ordered("prediction", rate));
     }
-    Ok(())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::random::Random;
 
     #[test]
     fn most_tables_are_read_and_every_law_is_in_order() {
-        let mut target = make().unwrap();
+        let mut target = make();
         let mut past = 0;
         for number in 0..400 {
             let input = (target.input)(&mut Random::of(1, number));
-            let judged = (target.judge)(&input);
-            assert!(judged.is_ok(), "{judged:?}: {}", String::from_utf8_lossy(&input));
-            past += u32::from(judged.unwrap());
+            past += u32::from((target.judge)(&input));
         }
         // Fewer than half are a finding of the fuzzer's own.
         assert!(past > 250, "{past} of 400 were tables");

@@ -1,7 +1,7 @@
 //! Files of statements for the workload `transaction`, as each engine quotes.
 
-use crate::random::Random;
-use crate::target::{Judged, Target, hold};
+use crate::random::Grammar;
+use crate::target::Target;
 use threadwise_engine::workloads::transaction::{BindValue, Draws, Lists, Quoting, Script, Transaction};
 use threadwise_study::transaction::{MAY_WRITE, SQL};
 use threadwise_study::{OptionValue, Options};
@@ -59,47 +59,34 @@ const SCRIPTS: [&str; 4] = [
 ];
 
 /// The target.
-pub fn make() -> Result<Target, String> {
-    Ok(Target::texts(45, 1, valid, |text| {
-        QUOTINGS.into_iter().try_fold(false, |past, quoting| Ok(judge(text, quoting)? || past))
-    }))
+pub fn make() -> Target {
+    let grammar = Grammar::new(&format!("{}|{}", mixes("$a$"), mixes("q'[")));
+    Target::texts(
+        45,
+        1,
+        move |random| random.matching(&grammar),
+        |text| QUOTINGS.map(|quoting| judge(text, quoting)).contains(&true),
+    )
 }
 
-/// One transaction, or a mix of several, of files too.
-fn valid(random: &mut Random) -> String {
-    let scripts = random.below(4);
-    // Texts that only one engine reads do not stand in one file with those of another.
-    let other = *random.pick(&["$a$", "q'["]);
-    let statements = |random: &mut Random| statements(random, other);
-    if scripts == 0 {
-        return format!("{}{}", random.pick(&HEADS), statements(random));
-    }
-    let mut mix = String::new();
-    for number in 0..scripts {
-        mix += &match random.below(3) {
-            0 => format!("-- :file {number}.sql weight 3\n{}{}", random.pick(&HEADS), statements(random)),
-            1 => format!(
-                "-- :file {number}.sql\n-- :define scale 10\n{}{}END;\n",
-                random.pick(&SCRIPTS),
-                statements(random)
-            ),
-            _ => format!(
-                "-- :file {number}.sql\n-- :transaction t{number} weight {}\n{}{}",
-                1 + random.below(9),
-                random.pick(&HEADS),
-                statements(random)
-            ),
-        };
-    }
-    mix
-}
-
-fn statements(random: &mut Random, other: &str) -> String {
-    let statements = (0..1 + random.below(4)).map(|_| *random.pick(&STATEMENTS));
-    let statements = statements.filter(|statement| !statement.contains(other));
+/// The grammar of one transaction, or a mix of several, of files too. Texts that only one engine reads do not stand in one
+/// file with those of another, which have `other`.
+fn mixes(other: &str) -> String {
+    let any = |texts: &[&str]| {
+        let texts = texts.iter().filter(|text| !text.contains(other));
+        format!("({})", texts.map(|text| regex::escape(text)).collect::<Vec<_>>().join("|"))
+    };
     // Each parameter must be used.
-    let both = std::iter::once("VALUES (:low, :id)");
-    statements.chain(both).map(|statement| format!("{statement};\n")).collect()
+    let statements = format!(r"({};\n){{1,4}}VALUES \(:low, :id\);\n", any(&STATEMENTS));
+    let (heads, scripts) = (any(&HEADS), any(&SCRIPTS));
+    let [first, second, third] = [0, 1, 2].map(|number| {
+        let kinds = format!(
+            "( weight 3\n{heads}{statements}|\n-- :define scale 10\n{scripts}{statements}END;\n|\n-- :transaction \
+             t{number} weight [1-9]\n{heads}{statements})"
+        );
+        format!(r"-- :file {number}\.sql{kinds}")
+    });
+    format!("{heads}{statements}|{first}({second}({third})?)?")
 }
 
 fn parsed(text: &str, may_write: bool, quoting: Quoting) -> Result<Transaction, String> {
@@ -116,51 +103,46 @@ fn texts(script: &Script) -> Vec<String> {
     script.statements.iter().map(|one| one.text(|at| format!(":{}", name(at)))).collect()
 }
 
-fn all_texts(transaction: &Transaction) -> Vec<Vec<String>> {
-    transaction.scripts.iter().map(texts).collect()
-}
-
-fn judge(text: &str, quoting: Quoting) -> Judged {
+fn judge(text: &str, quoting: Quoting) -> bool {
     let (reads, writes) = (parsed(text, false, quoting), parsed(text, true, quoting));
-    hold(writes.is_ok() || reads.is_err(), || "permission to write makes a file invalid".to_owned())?;
+    assert!(writes.is_ok() || reads.is_err(), "permission to write makes a file invalid");
     let transaction = match writes {
         Ok(transaction) => transaction,
-        Err(why) => return hold(!why.is_empty(), || "an empty error".to_owned()).map(|()| false),
+        Err(why) => {
+            assert!(!why.is_empty(), "an empty error");
+            return false;
+        }
     };
     let mut draws = Draws::new(&transaction, &Lists::default(), 7, 3);
     for (at, script) in transaction.scripts.iter().enumerate() {
-        hold(!script.statements.is_empty() && script.weight > 0, || format!("{} does nothing", script.name))?;
+        assert!(!script.statements.is_empty() && script.weight > 0, "{} does nothing", script.name);
         // An expression may have no value.
         let Ok(drawn) = draws.draw_script(at) else { continue };
         let are_inside = script.parameters.iter().zip(&drawn.values).all(|(one, value)| match one.range() {
             Some([low, high]) => matches!(value, BindValue::Whole(number) if (low..=high).contains(number)),
             None => true,
         });
-        hold(are_inside && drawn.values.len() == script.parameters.len(), || {
-            format!("{:?} is out of range", drawn.values)
-        })?;
+        let is_whole = drawn.values.len() == script.parameters.len();
+        assert!(are_inside && is_whole, "{:?} is out of range", drawn.values);
     }
-    written_again(&transaction, quoting)?;
-    Ok(true)
+    written_again(&transaction, quoting);
+    true
 }
 
 /// Written again, the same statements mean the same; where all parameters have ranges.
-fn written_again(transaction: &Transaction, quoting: Quoting) -> Result<(), String> {
+fn written_again(transaction: &Transaction, quoting: Quoting) {
     let mut text = String::new();
     for (at, script) in transaction.scripts.iter().enumerate() {
         text += &format!("-- :transaction t{at} weight {}\n", script.weight);
         for parameter in &script.parameters {
-            let Some([low, high]) = parameter.range() else { return Ok(()) };
+            let Some([low, high]) = parameter.range() else { return };
             text += &format!("-- :{} {low}..{high}\n", parameter.name);
         }
         text += &format!("{};\n", texts(script).join(";\n"));
     }
-    if text.len() > MOST_BYTES {
-        return Ok(());
+    if text.len() <= MOST_BYTES {
+        let again = parsed(&text, true, quoting).expect("what was written again is read");
+        let all = |transaction: &Transaction| transaction.scripts.iter().map(texts).collect::<Vec<_>>();
+        assert_eq!(all(&again), all(transaction), "written again it is another one");
     }
-    let again = parsed(&text, true, quoting);
-    let again = again.map_err(|why| format!("written again it is refused: {why}"))?;
-    hold(all_texts(&again) == all_texts(transaction), || {
-        format!("{:?} becomes {:?}", all_texts(transaction), all_texts(&again))
-    })
 }

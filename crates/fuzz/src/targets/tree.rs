@@ -6,20 +6,16 @@ use std::fs;
 use std::path::{Component, Path};
 
 /// Adds the files below a folder, by their paths below the root.
-///
-/// # Errors
-/// One of them cannot be read.
-pub fn read_below(root: &Path, folder: &Path, files: &mut BTreeMap<String, Vec<u8>>) -> std::io::Result<()> {
-    for entry in fs::read_dir(root.join(folder))? {
-        let entry = entry?;
-        let (path, kind) = (folder.join(entry.file_name()), entry.file_type()?);
+pub fn read_below(root: &Path, folder: &Path, files: &mut BTreeMap<String, Vec<u8>>) {
+    for entry in fs::read_dir(root.join(folder)).expect("a folder").flatten() {
+        let path = folder.join(entry.file_name());
+        let kind = entry.file_type().expect("its type");
         if kind.is_dir() {
-            read_below(root, &path, files)?;
+            read_below(root, &path, files);
         } else if kind.is_file() {
-            files.insert(path.to_string_lossy().into_owned(), fs::read(root.join(&path))?);
+            files.insert(path.to_string_lossy().into_owned(), fs::read(root.join(&path)).expect("a file"));
         }
     }
-    Ok(())
 }
 
 /// Replacement of a file.
@@ -48,26 +44,21 @@ pub struct Change {
 pub fn changes(input: &[u8]) -> Vec<Change> {
     let mut found: Vec<Change> = Vec::new();
     for line in input.split_inclusive(|byte| *byte == b'\n') {
-        let head = std::str::from_utf8(line).ok().and_then(|line| line.trim_end().split_once(' '));
-        let put = match head {
-            Some(("==", _)) => Some(Put::Bytes(Vec::new())),
-            Some(("--", _)) => Some(Put::Nothing),
-            Some(("dd", _)) => Some(Put::Folder),
-            Some(("ll", rest)) => rest.split_once(' ').map(|(_, target)| Put::Link(target.to_owned())),
-            _ => None,
-        };
-        match (put, head, found.last_mut()) {
-            (Some(put), Some((_, rest)), _) => {
-                let path = if matches!(put, Put::Link(_)) {
-                    rest.split_once(' ').map_or(rest, |(path, _)| path)
-                } else {
-                    rest
-                };
-                found.push(Change { path: path.to_owned(), put });
+        let words: Vec<&str> =
+            std::str::from_utf8(line).map_or(Vec::new(), |line| line.trim_end().splitn(3, ' ').collect());
+        let (path, put) = match words[..] {
+            ["==", path] => (path, Put::Bytes(Vec::new())),
+            ["--", path] => (path, Put::Nothing),
+            ["dd", path] => (path, Put::Folder),
+            ["ll", path, target] => (path, Put::Link(target.to_owned())),
+            _ => {
+                if let Some(Change { put: Put::Bytes(bytes), .. }) = found.last_mut() {
+                    bytes.extend_from_slice(line);
+                }
+                continue;
             }
-            (None, _, Some(Change { put: Put::Bytes(bytes), .. })) => bytes.extend_from_slice(line),
-            _ => {}
-        }
+        };
+        found.push(Change { path: path.to_owned(), put });
     }
     // Paths are made here; a mutant of a saved input must not leave the tree.
     found.retain(|change| {
@@ -76,29 +67,18 @@ pub fn changes(input: &[u8]) -> Vec<Change> {
     found
 }
 
-fn remove(path: &Path) {
-    // A missing file need not be removed.
-    let _ = match fs::symlink_metadata(path).is_ok_and(|found| found.is_dir()) {
-        true => fs::remove_dir_all(path),
-        false => fs::remove_file(path),
-    };
-}
-
 /// Makes a change below a root.
-///
-/// # Errors
-/// The file system refuses it.
-pub fn apply(root: &Path, change: &Change) -> Result<(), String> {
+pub fn apply(root: &Path, change: &Change) {
     let path = root.join(&change.path);
-    remove(&path);
-    let parent = path.parent().map_or(Ok(()), fs::create_dir_all);
-    let put = parent.and_then(|()| match &change.put {
+    // A missing file need not be removed.
+    let _ = fs::remove_file(&path).or_else(|_| fs::remove_dir_all(&path));
+    let put = path.parent().map_or(Ok(()), fs::create_dir_all).and_then(|()| match &change.put {
         Put::Bytes(bytes) => fs::write(&path, bytes),
         Put::Nothing => Ok(()),
         Put::Folder => fs::create_dir(&path),
         Put::Link(target) => std::os::unix::fs::symlink(target, &path),
     });
-    put.map_err(|error| format!("{}: {error}", path.display()))
+    put.unwrap_or_else(|error| panic!("{}: {error}", path.display()));
 }
 
 #[cfg(test)]

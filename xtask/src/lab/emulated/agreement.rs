@@ -19,6 +19,7 @@
 //! as much, by the lower end of their interval: a host whose looks agree in 99.1% was not apart about as often as a
 //! guest may differ. Otherwise the schedule was not executed, and a run on another host has to decide.
 
+use statrs::distribution::{Binomial, DiscreteCDF};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -159,12 +160,12 @@ impl Agreement {
     /// The verdict. Too little agreement is a fault only if chance does not explain it ([`ALARM`]).
     pub fn verdict(&self) -> Verdict {
         // Threads on one logical CPU are never apart, whatever a hypervisor does.
-        match (self.stacked.finding("stacked"), self.apart.finding("apart")) {
-            (Finding::Differs(why), _) => Verdict::Fails(why),
-            (Finding::Agrees, Finding::Agrees) => Verdict::Holds,
-            (Finding::Agrees, Finding::Differs(why)) if self.is_host_apart() => Verdict::Fails(why),
-            (Finding::Unknown(why), _) | (_, Finding::Unknown(why)) => Verdict::Unclear(why),
-            (_, Finding::Differs(why)) => Verdict::Unclear(format!(
+        match (self.stacked.verdict("stacked"), self.apart.verdict("apart")) {
+            (Verdict::Fails(why), _) => Verdict::Fails(why),
+            (Verdict::Holds, Verdict::Holds) => Verdict::Holds,
+            (Verdict::Holds, Verdict::Fails(why)) if self.is_host_apart() => Verdict::Fails(why),
+            (Verdict::Unclear(why), _) | (_, Verdict::Unclear(why)) => Verdict::Unclear(why),
+            (_, Verdict::Fails(why)) => Verdict::Unclear(format!(
                 "{why}; but {} of {} looks of the host itself found its logical CPUs apart, so a hypervisor did \
                  not leave them as the schedule assumes",
                 self.host.agree, self.host.looks
@@ -175,16 +176,6 @@ impl Agreement {
     fn is_host_apart(&self) -> bool {
         self.host.looks >= FEWEST && self.host.share().is_some_and(|[_, low, _]| low >= WANTED)
     }
-}
-
-/// Result of the looks of one kind of phase.
-#[derive(Debug, PartialEq, Eq)]
-enum Finding {
-    Agrees,
-    /// Too few, or less agreement than required, but explained by chance.
-    Unknown(String),
-    /// Less agreement than chance explains.
-    Differs(String),
 }
 
 /// Whether there are looks of the host around that time and all found its logical CPUs apart.
@@ -204,20 +195,21 @@ impl Counts {
         }
     }
 
-    fn finding(&self, word: &str) -> Finding {
+    /// Less agreement than required is unclear where chance explains it, as are too few looks.
+    fn verdict(&self, word: &str) -> Verdict {
         let Self { looks, agree, .. } = *self;
         if looks < FEWEST {
-            return Finding::Unknown(format!("{looks} looks while {word} are too few to judge ({FEWEST})"));
+            return Verdict::Unclear(format!("{looks} looks while {word} are too few to judge ({FEWEST})"));
         }
         if agree as f64 >= WANTED * looks as f64 {
-            return Finding::Agrees;
+            return Verdict::Holds;
         }
         let wanted = 100.0 * WANTED;
         let what =
             format!("{agree} of {looks} looks while {word} agree with the schedule, less than {wanted:.0}%");
         match at_least((looks - agree) / TOGETHER, looks / TOGETHER, 1.0 - WANTED) <= ALARM {
-            true => Finding::Differs(what),
-            false => Finding::Unknown(what),
+            true => Verdict::Fails(what),
+            false => Verdict::Unclear(what),
         }
     }
 
@@ -235,16 +227,9 @@ impl Counts {
 
 /// Probability of at least `least` of `trials` that each come with this chance (binomial).
 fn at_least(least: usize, trials: usize, chance: f64) -> f64 {
-    let mut term = (1.0 - chance).powi(trials as i32);
-    for successes in 0..least {
-        term *= (trials - successes) as f64 / (successes + 1) as f64 * chance / (1.0 - chance);
-    }
-    let mut tail = 0.0;
-    for successes in least..=trials {
-        tail += term;
-        term *= (trials - successes) as f64 / (successes + 1) as f64 * chance / (1.0 - chance);
-    }
-    tail
+    let below =
+        Binomial::new(chance, trials as u64).map(|all| least.checked_sub(1).map(|most| all.sf(most as u64)));
+    below.ok().flatten().unwrap_or(1.0)
 }
 
 fn agrees(states: &[String], is_stacked: bool) -> bool {

@@ -4,6 +4,7 @@
 //! (Documentation/scheduler/sched-stats.rst: nanoseconds on a CPU, nanoseconds in a run queue, time slices).
 
 use crate::command::Task;
+use crate::files;
 use rustix::process::Pid;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use std::fs;
@@ -67,14 +68,12 @@ pub fn bind(thread: u32, cpus: &[usize]) -> Result<(), String> {
 /// Gives all threads of a process priority over all ordinary ones of the host, and its first one over the others;
 /// returns whether that is permitted.
 pub fn prefer(process: u32) -> bool {
-    let first = process.to_string();
-    prefer_at(process, "1") && Task::new("chrt", &["--fifo", "--pid", "2", &first]).output().is_ok()
+    prefer_at(process, 1) && Task::new("chrt --fifo --pid 2 {}", &[&process]).output().is_ok()
 }
 
 /// Gives all threads of a process this real-time priority; returns whether that is permitted.
-pub fn prefer_at(process: u32, priority: &str) -> bool {
-    let process = process.to_string();
-    Task::new("chrt", &["--all-tasks", "--fifo", "--pid", priority, &process]).output().is_ok()
+pub fn prefer_at(process: u32, priority: u32) -> bool {
+    Task::new("chrt --all-tasks --fifo --pid {} {}", &[&priority, &process]).output().is_ok()
 }
 
 /// How long each thread has waited in a run queue since it began, nanoseconds.
@@ -84,7 +83,7 @@ pub fn prefer_at(process: u32, priority: &str) -> bool {
 pub fn waited_ns(process: u32, threads: &[u32]) -> Result<Vec<u64>, String> {
     let of_thread = |thread: &u32| {
         let path = format!("/proc/{process}/task/{thread}/schedstat");
-        let text = fs::read_to_string(&path).map_err(|cause| format!("cannot read {path}: {cause}"))?;
+        let text = files::read_text(&path)?;
         wait(&text).ok_or_else(|| format!("{path} has no time in a run queue: {text}"))
     };
     threads.iter().map(of_thread).collect()

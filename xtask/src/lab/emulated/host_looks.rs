@@ -6,12 +6,13 @@
 
 use super::agreement::HostLook;
 use super::{agreement, host, lines};
+use crate::command::Task;
 use crate::lab::watched::{Line, Watched};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// QEMU's threads have 1 and 2 ([`host::prefer`]); looks take 0.1 ms, less than lookers of the guest wait.
-const PRIORITY: &str = "3";
+const PRIORITY: u32 = 3;
 
 /// From the start to the first look; a tenth of a second if the host is not busy.
 const FIRST_WITHIN: Duration = Duration::from_secs(20);
@@ -26,9 +27,8 @@ impl HostLooks {
     /// # Errors
     /// The program cannot be started.
     pub fn start(program: &Path, [first, second]: [usize; 2], every: &str) -> Result<Self, String> {
-        let (program, cpus) = (program.to_string_lossy(), format!("{first},{second}"));
-        let words = [&*program, "watch", "--json", "--every", every, "--cpus", &cpus];
-        Watched::start(&words.map(str::to_owned)).map(Self)
+        let watch = "{} watch --json --every {} --cpus {},{}";
+        Watched::start(&Task::new(watch, &[&program.display(), &every, &first, &second])).map(Self)
     }
 
     /// Gives all its threads the highest priority of all that run here; returns whether that is permitted. Waits for
@@ -55,7 +55,7 @@ mod tests {
     #[test]
     fn looks_have_the_time_since_the_start_and_earlier_ones_are_none() {
         let (line, lines) = std::sync::mpsc::channel();
-        let mut watched = Watched::start(&["true".to_owned()]).unwrap();
+        let mut watched = Watched::start(&Task::new("true", &[])).unwrap();
         watched.lines = lines;
         let looks = HostLooks(watched);
         let start = Instant::now() + Duration::from_secs(1);

@@ -39,48 +39,23 @@ const EVERY: &str = "40ms";
 const ATTEMPTS: u64 = 3;
 
 /// The command line.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Options {
-    seed: u64,
-    /// Duration of the schedule.
-    seconds: u64,
-}
-
-impl Options {
-    fn read(words: &[&str]) -> Result<Self, String> {
-        let mut options = Self { seed: 1, seconds: 60 };
-        for pair in words.chunks(2) {
-            let (place, value) = match pair {
-                ["--seed", value] => (&mut options.seed, value),
-                ["--seconds", value] => (&mut options.seconds, value),
-                _ => return Err(format!("emulated [--seed N] [--seconds S], not '{}'", words.join(" "))),
-            };
-            *place = value.parse().map_err(|_| format!("'{value}' is not a number"))?;
-        }
-        match options.seconds {
-            10..=3600 => Ok(options),
-            seconds => Err(format!("--seconds {seconds}: 10 to 3600")),
-        }
-    }
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::Args)]
+pub struct Options {
+    /// Of the schedule
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+    /// Duration of the schedule
+    #[arg(long, default_value_t = 60, value_parser = clap::value_parser!(u64).range(10..=3600))]
+    pub seconds: u64,
 }
 
 /// Boots the guest, moves its threads, and compares.
-pub fn run(words: &[&str]) -> Result<(), String> {
-    let options = Options::read(words)?;
-    let (parts, cpus) = ready()?;
-    attempts(options, &parts, cpus)
-}
-
-/// Requirements: the guest's parts, and two logical CPUs of the host.
-fn ready() -> Result<(Parts, [usize; 2]), String> {
+pub fn run(options: Options) -> Result<(), String> {
     let cpus = host::two_cpus()?;
-    Ok((parts::ready(&X86_64)?, cpus))
-}
-
-/// Compares until the verdict is clear, each time with the next seed.
-fn attempts(options: Options, parts: &Parts, cpus: [usize; 2]) -> Result<(), String> {
+    let parts = parts::ready(&X86_64)?;
+    // Until the verdict is clear, each time with the next seed.
     for seed in options.seed..options.seed + ATTEMPTS {
-        match compare(Options { seed, ..options }, parts, cpus)? {
+        match compare(Options { seed, ..options }, &parts, cpus)? {
             Verdict::Holds => return Ok(()),
             Verdict::Fails(why) => return Err(why),
             Verdict::Unclear(why) => println!("unclear: {why}\n"),
@@ -189,19 +164,4 @@ fn print(options: Options, is_preferred: bool, found: &Agreement, moves: &[Move]
         HOST_NEAR.as_millis(),
     );
     println!("the host's own looks: apart in {} of {}\n", found.host.agree, found.host.looks);
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn options_have_defaults_and_bounds() {
-        assert_eq!(Options::read(&[]), Ok(Options { seed: 1, seconds: 60 }));
-        let both = Options::read(&["--seconds", "20", "--seed", "7"]);
-        assert_eq!(both, Ok(Options { seed: 7, seconds: 20 }));
-        for wrong in [&["--seed"][..], &["--seed", "x"], &["--seconds", "9"], &["--else", "1"]] {
-            assert!(Options::read(wrong).is_err(), "{wrong:?}");
-        }
-    }
 }

@@ -1,12 +1,13 @@
 //! When the threads of two logical CPUs are on one logical CPU of the host, and when on two.
 //!
-//! Drawn by SplitMix64 (Steele, Lea and Flood, *Fast splittable pseudorandom number generators*, OOPSLA 2014), so that
-//! a seed gives the same schedule everywhere.
+//! Drawn by ChaCha8, so that a seed gives the same schedule everywhere.
 
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
 use std::time::Duration;
 
 /// Shortest phase and longest, milliseconds.
-const PHASE_MS: (u64, u64) = (1000, 3000);
+const PHASE_MS: std::ops::RangeInclusive<u64> = 1000..=3000;
 
 /// A time without a move.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,12 +28,11 @@ impl Phase {
 /// Phases that last `total` together, apart and stacked by turns, with random lengths and places. The last one may be
 /// shorter than others.
 pub fn drawn(seed: u64, total: Duration) -> Vec<Phase> {
-    let mut random = SplitMix(seed);
+    let mut random = ChaCha8Rng::seed_from_u64(seed);
     let (mut phases, mut left): (Vec<Phase>, Duration) = (Vec::new(), total);
     while !left.is_zero() {
-        let (least, most) = PHASE_MS;
-        let length = Duration::from_millis(least + random.next() % (most - least + 1)).min(left);
-        let first = usize::from(random.next() % 2 == 1);
+        let length = Duration::from_millis(random.random_range(PHASE_MS)).min(left);
+        let first = random.random_range(0..2);
         let second = if phases.len() % 2 == 0 { 1 - first } else { first };
         phases.push(Phase { places: [first, second], length });
         left -= length;
@@ -40,27 +40,9 @@ pub fn drawn(seed: u64, total: Duration) -> Vec<Phase> {
     phases
 }
 
-struct SplitMix(u64);
-
-impl SplitMix {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn numbers_are_those_of_the_published_generator() {
-        // First outputs for seed 1234567, as in Rosetta Code and the generator's C source by Vigna.
-        let mut random = SplitMix(1_234_567);
-        assert_eq!([random.next(), random.next()], [6_457_827_717_110_365_317, 3_203_168_211_198_807_973]);
-    }
 
     #[test]
     fn phases_take_turns_and_fill_the_time() {

@@ -4,6 +4,7 @@
 //! system's, which are looked up in separate lists below `target/`, so that the system's apt is unchanged.
 
 use crate::command::Task;
+use crate::files;
 use crate::lab::packages;
 use serde::{Deserialize, Deserializer};
 
@@ -67,30 +68,20 @@ impl Arch {
         self.name == std::env::consts::ARCH
     }
 
-    /// Options of apt that make it look for packages of this architecture; none for the system's own.
+    /// A command of apt that looks for packages of this architecture; as it is for the system's own.
     ///
     /// # Errors
     /// A folder cannot be made.
-    pub fn apt(&self) -> Result<Vec<String>, String> {
+    pub fn apt(&self, task: Task) -> Result<Task, String> {
         if self.is_host() {
-            return Ok(Vec::new());
+            return Ok(task);
         }
-        let folder =
-            std::env::current_dir().map_err(|cause| format!("the current folder does not exist: {cause}"))?;
-        let folder = folder.join(format!("{LISTS}-{}", self.debian));
-        for part in ["lists/partial", "cache/archives/partial"] {
-            std::fs::create_dir_all(folder.join(part))
-                .map_err(|cause| format!("cannot make {}: {cause}", folder.display()))?;
-        }
-        let shown = folder.display();
-        let (debian, lists, cache) = (self.debian, format!("{shown}/lists"), format!("{shown}/cache"));
-        let settings = [
-            format!("APT::Architecture={debian}"),
-            format!("APT::Architectures={debian}"),
-            format!("Dir::State::lists={lists}"),
-            format!("Dir::Cache={cache}"),
-        ];
-        Ok(settings.into_iter().flat_map(|setting| ["-o".to_owned(), setting]).collect())
+        let folder = files::absolute(format!("{LISTS}-{}", self.debian))?;
+        files::make_folder(folder.join("lists/partial"))?;
+        files::make_folder(folder.join("cache/archives/partial"))?;
+        let settings = "-o APT::Architecture={} -o APT::Architectures={} -o Dir::State::lists={}/lists \
+                        -o Dir::Cache={}/cache";
+        Ok(task.with(settings, &[&self.debian, &self.debian, &folder.display(), &folder.display()]))
     }
 
     /// Whether apt's lists may be updated unasked: the system's in CI, those below `target/` always.
@@ -103,9 +94,7 @@ impl Arch {
     /// # Errors
     /// apt's own.
     pub fn update(&self) -> Result<(), String> {
-        let options = self.apt()?;
-        let options: Vec<&str> = options.iter().map(String::as_str).collect();
-        Task::new("apt-get", &["update", "-q", "-o", "APT::Sandbox::User=root"]).more(&options).run()
+        self.apt(Task::new("apt-get update -q -o APT::Sandbox::User=root", &[]))?.run()
     }
 }
 
@@ -119,10 +108,11 @@ mod tests {
             "aarch64" => (&AARCH64, &X86_64),
             _ => (&X86_64, &AARCH64),
         };
-        assert_eq!(host.apt(), Ok(Vec::new()));
+        let task = || Task::new("apt-cache", &[]);
+        assert_eq!(host.apt(task()), Ok(task()));
         assert!(other.may_update());
-        let options = other.apt().unwrap();
-        assert!(options.contains(&format!("APT::Architectures={}", other.debian)), "{options:?}");
-        assert!(options.iter().any(|option| option.starts_with("Dir::State::lists=/")), "{options:?}");
+        let shown = other.apt(task()).unwrap().shown();
+        assert!(shown.contains(&format!(" -o APT::Architectures={} -o ", other.debian)), "{shown}");
+        assert!(shown.contains(" -o Dir::State::lists=/"), "{shown}");
     }
 }

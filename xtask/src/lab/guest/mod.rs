@@ -9,6 +9,8 @@ pub mod cpio;
 pub mod parts;
 
 use super::watched::{Line, Watched};
+use crate::command::Task;
+use crate::files;
 use arch::Arch;
 use parts::Parts;
 use serde::Deserialize;
@@ -103,15 +105,13 @@ impl Guest {
     /// A file cannot be written, or QEMU cannot be started.
     pub fn boot(&self, parts: &Parts, limit: Duration) -> Result<Running, String> {
         let initial_files = Path::new("target").join(format!("emulated-{}.cpio", std::process::id()));
-        fs::write(&initial_files, parts.initial_files(&self.commands))
-            .map_err(|cause| format!("cannot write {}: {cause}", initial_files.display()))?;
-        let [kernel, files] = [&parts.kernel, &initial_files].map(|path| path.to_string_lossy().into_owned());
-        let files = ["-kernel".to_owned(), kernel, "-initrd".to_owned(), files];
-        let words = [&[self.arch.qemu.to_owned()], &self.arguments()[..], &files].concat();
-        Ok(Running::new(Watched::start(&words)?, limit, Some(initial_files)))
+        files::write(&initial_files, parts.initial_files(&self.commands))?;
+        let files = "-kernel {} -initrd {}";
+        let qemu = self.qemu().with(files, &[&parts.kernel.display(), &initial_files.display()]);
+        Ok(Running::new(Watched::start(&qemu)?, limit, Some(initial_files)))
     }
 
-    fn arguments(&self) -> Vec<String> {
+    fn qemu(&self) -> Task {
         let [sockets, cores, threads] = self.smp;
         let cores = match (self.dies, self.clusters) {
             (0, 0) => format!("cores={cores}"),
@@ -122,34 +122,19 @@ impl Guest {
         let of_nodes: u32 = self.numa.iter().map(|node| node.memory_mib).sum();
         let memory = format!("{}M", if self.numa.is_empty() { self.memory_mib } else { of_nodes });
         let kernel = format!("console={} {KERNEL_ARGUMENTS} {}", self.arch.console, self.kernel);
-        let fixed = [
-            ["-name", "threadwise,debug-threads=on"],
-            ["-accel", "tcg,thread=multi"],
-            ["-smp", &smp],
-            ["-m", &memory],
-            ["-display", "none"],
-            ["-monitor", "none"],
-            ["-serial", "stdio"],
-            ["-append", kernel.trim_end()],
-        ];
-        let mut arguments: Vec<String> = fixed.concat().into_iter().map(str::to_owned).collect();
-        arguments.extend(["-nodefaults", "-no-reboot"].map(str::to_owned));
-        arguments.extend(self.arch.arguments.iter().map(|word| (*word).to_owned()));
+        let fixed = "{} -name threadwise,debug-threads=on -accel tcg,thread=multi -smp {} -m {} -display none \
+                     -monitor none -serial stdio -append {} -nodefaults -no-reboot";
+        let task = Task::new(fixed, &[&self.arch.qemu, &smp, &memory, &kernel.trim_end()]);
+        let mut task = task.more(self.arch.arguments);
         for (id, Node { cpus, memory_mib }) in self.numa.iter().enumerate() {
-            arguments.extend([
-                "-object".to_owned(),
-                format!("memory-backend-ram,id=node{id},size={memory_mib}M"),
-                "-numa".to_owned(),
-                match cpus.is_empty() {
-                    true => format!("node,nodeid={id},memdev=node{id}"),
-                    false => format!("node,nodeid={id},cpus={cpus},memdev=node{id}"),
-                },
-            ]);
+            let cpus = if cpus.is_empty() { String::new() } else { format!(",cpus={cpus}") };
+            let node = "-object memory-backend-ram,id=node{},size={}M -numa node,nodeid={}{},memdev=node{}";
+            task = task.with(node, &[&id, memory_mib, &id, &cpus, &id]);
         }
         for [from, to, distance] in &self.distances {
-            arguments.extend(["-numa".to_owned(), format!("dist,src={from},dst={to},val={distance}")]);
+            task = task.with("-numa dist,src={},dst={},val={}", &[from, to, distance]);
         }
-        arguments
+        task
     }
 }
 
@@ -249,7 +234,7 @@ mod tests {
     #[test]
     fn machines_are_values() {
         let node = |cpus: &str, memory_mib| Node { cpus: cpus.to_owned(), memory_mib };
-        let words = |guest: &Guest| guest.arguments().join(" ");
+        let words = |guest: &Guest| guest.qemu().shown().replace('\'', "");
         let numa = vec![node("0-1", 128), node("2-3", 384)];
         let guest = words(&Guest { smp: [2, 1, 2], numa, ..Guest::default() });
         assert!(guest.contains("-smp 4,sockets=2,cores=1,threads=2 -m 512M "), "{guest}");
@@ -285,8 +270,7 @@ mod tests {
     }
 
     fn running(script: &str, limit: Duration) -> Running {
-        let words = ["sh", "-c", script].map(str::to_owned);
-        Running::new(Watched::start(&words).unwrap(), limit, None)
+        Running::new(Watched::start(&Task::new("sh -c {}", &[&script])).unwrap(), limit, None)
     }
 
     const LONG: Duration = Duration::from_secs(60);

@@ -7,8 +7,7 @@ use super::arch::Arch;
 use super::cpio::Archive;
 use crate::command::Task;
 use crate::lab::packages;
-use crate::{dist, elf};
-use std::fs;
+use crate::{dist, files};
 use std::path::{Path, PathBuf};
 
 /// Where kernels are unpacked, relative to the workspace.
@@ -85,10 +84,8 @@ fn init(commands: &[String]) -> String {
 
 /// The package of the newest kernel that apt knows.
 fn newest(arch: &Arch) -> Result<String, String> {
-    let options = arch.apt()?;
-    let options: Vec<&str> = options.iter().map(String::as_str).collect();
-    let said = Task::new("apt-cache", &["depends", arch.newest_kernel])
-        .more(&options)
+    let depends = arch.apt(Task::new("apt-cache depends {}", &[&arch.newest_kernel]))?;
+    let said = depends
         .output()
         .map_err(|why| format!("a kernel for a guest comes from Debian's {}: {why}", arch.newest_kernel))?;
     dependency(&said).ok_or_else(|| format!("apt knows no {}: apt-get update, on Debian", arch.newest_kernel))
@@ -109,39 +106,33 @@ fn fetched(arch: &Arch, package: &str) -> Result<PathBuf, String> {
     if folder.exists() {
         return Ok(folder);
     }
-    let said = |cause: std::io::Error| format!("cannot write {}: {cause}", folder.display());
     // The rest of an interrupted attempt would count as complete.
     let part = folder.with_extension("part");
-    if part.exists() {
-        fs::remove_dir_all(&part).map_err(said)?;
-    }
-    fs::create_dir_all(&part).map_err(said)?;
+    files::empty_folder(&part)?;
     let script =
         r#"cd "$0" && apt-get -q -o APT::Sandbox::User=root "$@" && dpkg-deb -x ./*.deb . && rm ./*.deb"#;
-    let options = arch.apt()?;
-    let options: Vec<&str> = options.iter().map(String::as_str).collect();
     let download =
-        Task::new("sh", &["-c", script, &part.to_string_lossy()]).more(&options).more(&["download", package]);
+        arch.apt(Task::new("sh -c {} {}", &[&script, &part.display()]))?.more(["download", package]);
     download.run().or_else(|why| match arch.may_update() {
         true => arch.update().and_then(|()| download.run()),
         false => Err(format!("{why}; apt-get update may help")),
     })?;
-    fs::rename(&part, &folder).map_err(said)?;
+    files::rename(&part, &folder)?;
     Ok(folder)
 }
 
 /// The kernel in an unpacked package.
 fn image(folder: &Path) -> Option<PathBuf> {
-    let mut entries = fs::read_dir(folder.join("boot")).ok()?.flatten().map(|entry| entry.path());
-    entries.find(|path| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("vmlinuz-")))
+    let entries = files::entries(folder.join("boot")).ok()?;
+    let is_kernel = |path: &PathBuf| path.to_string_lossy().contains("/boot/vmlinuz-");
+    entries.into_iter().find(is_kernel)
 }
 
 /// A program that needs no library, since the guest has none.
 fn static_program(path: &Path, command: &str) -> Result<Vec<u8>, String> {
-    let shown = path.display();
-    let file = fs::read(path).map_err(|cause| format!("cannot read {shown}: {cause}; {command} makes it"))?;
-    match elf::read(&file).map_err(|why| format!("{shown}: {why}"))?.has_loader {
-        true => Err(format!("{shown} is not static: {command} makes one that is")),
+    let file = files::read(path).map_err(|why| format!("{why}; {command} makes it"))?;
+    match dist::Header::read(path)?.has_loader {
+        true => Err(format!("{} is not static: {command} makes one that is", path.display())),
         false => Ok(file),
     }
 }
@@ -161,7 +152,8 @@ mod tests {
 
     #[test]
     fn a_program_that_needs_a_loader_is_refused() {
-        let why = static_program(Path::new("/proc/self/exe"), "make one").unwrap_err();
+        let this = std::fs::canonicalize("/proc/self/exe").unwrap();
+        let why = static_program(&this, "make one").unwrap_err();
         assert!(why.ends_with("is not static: make one makes one that is"), "{why}");
         let why = static_program(Path::new("/nowhere/program"), "make one").unwrap_err();
         assert!(why.contains("cannot read") && why.ends_with("make one makes it"), "{why}");

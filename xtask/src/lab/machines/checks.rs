@@ -3,7 +3,7 @@
 use super::boots;
 use super::console::{Output, outputs};
 use super::kills;
-use super::machine::{Machine, Study, tables};
+use super::machine::{Machine, tables};
 use super::switching;
 use crate::lab::guest::parts::Parts;
 use serde_json::Value;
@@ -11,39 +11,71 @@ use std::time::Duration;
 
 const CHECK_LIMIT: Duration = Duration::from_secs(360);
 
-/// A check.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Check {
-    /// `topology --json` describes the machine as built.
-    Topology,
-    /// Every placement is as expected, or is not possible for the expected reason.
-    Placements,
-    /// SMT switched off, on, off by single logical CPUs, and restored.
-    Smt,
-    /// A small study, each run on the right logical CPUs.
-    Study(&'static Study),
-    /// A study over four boots of the machine, with SMT and without; by `--all`.
-    Boots,
-    /// Processes that switch SMT are killed; all moments and ways by `--all`. It takes logical CPUs offline, and
-    /// comes last.
-    Kills,
+/// The check of several boots.
+const BOOTS: &str = "smt-boots";
+
+/// Faults of an output.
+type Judge<'a> = Box<dyn Fn(&Output) -> Vec<String> + 'a>;
+
+/// A check in one boot of a machine.
+struct Check<'a> {
+    name: &'static str,
+    /// Whether it is done on every machine, in a few seconds; others are where the machine names them.
+    is_on_all: bool,
+    /// Whether only `--all` does it.
+    by_all: bool,
+    /// Commands of a shell.
+    command: String,
+    /// Faults of their output.
+    faults: Judge<'a>,
 }
 
-/// All, in the order in which a machine does them.
+impl<'a> Check<'a> {
+    fn new(name: &'static str, command: String, faults: impl Fn(&Output) -> Vec<String> + 'a) -> Self {
+        Self { name, is_on_all: false, by_all: false, command, faults: Box::new(faults) }
+    }
+
+    /// On every machine, with a command that prints JSON.
+    fn on_all(name: &'static str, command: String, differs: impl Fn(&Value) -> Vec<String> + 'a) -> Self {
+        Self { is_on_all: true, ..Self::new(name, command, move |output| in_json(output, &differs)) }
+    }
+}
+
+/// All that a machine may have, in the order in which it does them.
+fn checks(machine: &Machine, is_all: bool) -> Result<Vec<Check<'_>>, String> {
+    let topology = "threadwise topology --json".to_owned();
+    let placements = machine.placements().map(|(text, _)| format!(" --placement {text}"));
+    let placements = topology.clone() + &placements.collect::<String>();
+    let studies = tables()?.studies.iter().map(|study| {
+        let faults = move |output: &Output| study.judged(machine, &output.text);
+        Check { by_all: study.by_all, ..Check::new(&study.name, study.command(), faults) }
+    });
+    let mut all = vec![
+        Check::on_all("topology", topology, |said| machine.topology_differs(said)),
+        Check::on_all("placements", placements, |said| machine.placements_differ(said)),
+        Check::new("smt", switching::command(), |output| switching::judged(machine, &output.text)),
+    ];
+    all.extend(studies);
+    // They take logical CPUs offline, and come last.
+    all.push(Check::new("kills", kills::command(is_all), move |output| kills::judged(is_all, &output.text)));
+    Ok(all)
+}
+
+/// The names of all checks, in the order of the table.
 ///
 /// # Errors
 /// The table of studies is wrong.
-pub fn checks() -> Result<Vec<Check>, String> {
-    let studies = tables()?.studies.iter().map(Check::Study);
-    let first = [Check::Topology, Check::Placements, Check::Smt];
-    Ok(first.into_iter().chain(studies).chain([Check::Boots, Check::Kills]).collect())
+pub fn names() -> Result<Vec<&'static str>, String> {
+    let mut names: Vec<&str> = checks(&Machine::default(), true)?.iter().map(|check| check.name).collect();
+    names.insert(names.len() - 1, BOOTS);
+    Ok(names)
 }
 
 /// Outcome of a check.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Outcome {
     /// The check.
-    pub check: Check,
+    pub name: &'static str,
     /// The faults; `None` if it was not done here.
     pub found: Option<Vec<String>>,
 }
@@ -55,64 +87,15 @@ impl Outcome {
     }
 }
 
-impl Check {
-    /// Its column in the table.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Topology => "topology",
-            Self::Placements => "placements",
-            Self::Smt => "smt",
-            Self::Study(study) => &study.name,
-            Self::Boots => "smt-boots",
-            Self::Kills => "kills",
-        }
+/// Faults of a command that prints JSON.
+fn in_json(output: &Output, differs: &impl Fn(&Value) -> Vec<String>) -> Vec<String> {
+    if output.status != 0 {
+        let last = output.text.lines().last().unwrap_or_default();
+        return vec![format!("exit status {}: {last}", output.status)];
     }
-
-    /// Whether it is done on every machine, in a few seconds.
-    fn is_on_all(self) -> bool {
-        matches!(self, Self::Topology | Self::Placements)
-    }
-
-    /// Whether this machine has it.
-    fn is_on(self, machine: &Machine, is_all: bool) -> bool {
-        let by_all = matches!(self, Self::Study(Study { by_all: true, .. }) | Self::Boots);
-        let is_named = machine.checks.iter().any(|name| name == self.name());
-        (is_all || !by_all) && (self.is_on_all() || is_named)
-    }
-
-    /// The command, or `None` if it is not for this machine, or not one command of one boot.
-    fn command(self, machine: &Machine, is_all: bool) -> Option<String> {
-        let command = match self {
-            Self::Topology => "threadwise topology --json".to_owned(),
-            Self::Placements => {
-                let asked = machine.placements().map(|(text, _)| format!(" --placement {text}"));
-                format!("threadwise topology --json{}", asked.collect::<String>())
-            }
-            Self::Smt => switching::command(),
-            Self::Study(study) => study.command(),
-            Self::Kills => kills::command(is_all),
-            Self::Boots => return None,
-        };
-        self.is_on(machine, is_all).then_some(command)
-    }
-
-    /// Faults of the output of its command.
-    fn judged(self, machine: &Machine, is_all: bool, output: &Output) -> Vec<String> {
-        let differs = match self {
-            Self::Study(study) => return study.judged(machine, &output.text),
-            Self::Smt => return switching::judged(machine, &output.text),
-            Self::Kills => return kills::judged(is_all, &output.text),
-            Self::Topology => Machine::topology_differs,
-            Self::Placements | Self::Boots => Machine::placements_differ,
-        };
-        if output.status != 0 {
-            let last = output.text.lines().last().unwrap_or_default();
-            return vec![format!("exit status {}: {last}", output.status)];
-        }
-        match serde_json::from_str::<Value>(&output.text) {
-            Ok(said) => differs(machine, &said),
-            Err(cause) => vec![format!("no JSON: {cause}")],
-        }
+    match serde_json::from_str(&output.text) {
+        Ok(said) => differs(&said),
+        Err(cause) => vec![format!("no JSON: {cause}")],
     }
 }
 
@@ -122,30 +105,22 @@ impl Check {
 /// # Errors
 /// QEMU cannot be started.
 pub fn run(machine: &Machine, is_all: bool, parts: &Parts) -> Result<Vec<Outcome>, String> {
-    let tried: Vec<(Check, String)> =
-        checks()?.into_iter().filter_map(|check| Some((check, check.command(machine, is_all)?))).collect();
-    let long = tried.iter().filter(|(check, _)| !check.is_on_all()).count() as u32;
+    let is_named = |name: &str| machine.checks.iter().any(|named| named == name);
+    let mut checks = checks(machine, is_all)?;
+    checks.retain(|check| (is_all || !check.by_all) && (check.is_on_all || is_named(check.name)));
+    let long = checks.iter().filter(|check| !check.is_on_all).count() as u32;
     let commands: Vec<(&str, &str)> =
-        tried.iter().map(|(check, command)| (check.name(), command.as_str())).collect();
+        checks.iter().map(|check| (check.name, check.command.as_str())).collect();
     let outputs = outputs(machine, parts, &commands, CHECK_LIMIT * long)?;
-    let mut outcomes: Vec<Outcome> =
-        checks()?.into_iter().map(|check| Outcome { check, found: None }).collect();
-    let mut record = |check: Check, found: Vec<String>| {
-        outcomes
-            .iter_mut()
-            .filter(|outcome| outcome.check == check)
-            .for_each(|outcome| outcome.found = Some(found.clone()));
+    let judged = |(check, output): (&Check<'_>, Result<Output, String>)| {
+        (check.name, output.map_or_else(|why| vec![why], |output| (check.faults)(&output)))
     };
-    for ((check, _), output) in tried.iter().zip(outputs) {
-        match output {
-            Ok(output) => record(*check, check.judged(machine, is_all, &output)),
-            Err(why) => record(*check, vec![why]),
-        }
+    let mut found: Vec<(&str, Vec<String>)> = checks.iter().zip(outputs).map(judged).collect();
+    if is_all && is_named(BOOTS) {
+        found.push((BOOTS, boots::run(machine, parts)?));
     }
-    if Check::Boots.is_on(machine, is_all) {
-        record(Check::Boots, boots::run(machine, parts)?);
-    }
-    Ok(outcomes)
+    let of_name = |name| found.iter().find(|(done, _)| *done == name).map(|(_, faults)| faults.clone());
+    Ok(names()?.into_iter().map(|name| Outcome { name, found: of_name(name) }).collect())
 }
 
 #[cfg(test)]
@@ -154,17 +129,17 @@ mod tests {
 
     #[test]
     fn checks_of_machines_are_there() {
-        let checks = checks().unwrap();
-        let known = |name: &String| checks.iter().any(|check| check.name() == name && !check.is_on_all());
+        let names = names().unwrap();
+        assert_eq!((names[0], names[names.len() - 2], names[names.len() - 1]), ("topology", BOOTS, "kills"));
+        let known = |name: &String| names[2..].contains(&name.as_str());
         assert!(tables().unwrap().machines.iter().flat_map(|machine| &machine.checks).all(known));
     }
 
     #[test]
     fn a_failed_command_and_no_json_are_faults() {
         let machine = &tables().unwrap().machines[0];
-        let of = |text: &str, status| {
-            Check::Topology.judged(machine, false, &Output { text: text.to_owned(), status })
-        };
+        let checks = checks(machine, false).unwrap();
+        let of = |text: &str, status| (checks[0].faults)(&Output { text: text.to_owned(), status });
         assert_eq!(of("threadwise: no such file\n", 1), ["exit status 1: threadwise: no such file"]);
         assert!(of("x", 0)[0].starts_with("no JSON"));
         assert!(!of("{}", 0).is_empty());

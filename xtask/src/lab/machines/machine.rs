@@ -3,7 +3,7 @@
 use crate::lab::guest::Guest;
 use crate::lab::guest::arch::X86_64;
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
@@ -157,38 +157,31 @@ impl Machine {
 
     /// Differences of `topology --json` from what was built, one line each.
     pub fn topology_differs(&self, said: &Value) -> Vec<String> {
-        let mut found = self.counts_differ(&said["counts"]);
-        for cpu in 0..self.guest.cpus() {
-            let one = &said["logical_cpus"][cpu as usize];
-            let place = self.place(cpu);
-            found.extend(differs(&format!("CPU {cpu} os_id"), &one["os_id"], &Value::from(cpu)));
-            found.extend(differs(
-                &format!("CPU {cpu} online"),
-                &one["online"],
-                &Value::from(self.is_online(cpu)),
-            ));
-            found.extend(differs(
-                &format!("CPU {cpu} allowed"),
-                &one["allowed"],
-                &Value::from(self.is_allowed(cpu)),
-            ));
-            if !self.is_online(cpu) {
-                continue;
-            }
-            let siblings: Vec<u32> = (0..self.guest.cpus())
-                .filter(|&other| self.place(other) == place && self.is_online(other))
-                .collect();
-            found.extend(differs(&format!("CPU {cpu} siblings"), &one["siblings"], &Value::from(siblings)));
-            if self.is_allowed(cpu) {
-                found.extend(self.l3_differs(said, cpu));
-                let node =
-                    &said["numa_nodes"][one["numa_node"].as_u64().unwrap_or(u64::MAX) as usize]["os_id"];
-                found.extend(differs(&format!("CPU {cpu} NUMA node"), node, &Value::from(self.node(cpu))));
+        let mut found = Vec::new();
+        let cpus = (0..self.guest.cpus()).map(|cpu| self.cpu(cpu));
+        let wanted = json!({
+            "counts": self.counts(), "logical_cpus": cpus.collect::<Vec<_>>(), "limits": {"quota_cpus": self.quota_cpus},
+        });
+        differences("", &resolved(said), &wanted, &mut found);
+        found
+    }
+
+    /// What is said of a logical CPU; of one that is offline only that.
+    fn cpu(&self, cpu: u32) -> Value {
+        let place = self.place(cpu);
+        let mut built = json!({"os_id": cpu, "online": self.is_online(cpu), "allowed": self.is_allowed(cpu)});
+        if self.is_online(cpu) {
+            let others = (0..self.guest.cpus()).filter(|&other| self.is_online(other));
+            built["siblings"] = others.filter(|&other| self.place(other) == place).collect();
+        }
+        if self.is_allowed(cpu) {
+            built["numa_node"] = self.node(cpu).into();
+            if self.has_l3s() {
+                let of_die = self.usable().into_iter().filter(|&other| self.place(other).die == place.die);
+                built["llc"] = list(of_die).into();
             }
         }
-        let quota = self.quota_cpus.map_or(Value::Null, Value::from);
-        found.extend(differs("quota", &said["limits"]["quota_cpus"], &quota));
-        found
+        built
     }
 
     /// QEMU gives a die of an x86 processor an L3, and declares no such cache for others.
@@ -196,42 +189,30 @@ impl Machine {
         *self.guest.arch == X86_64
     }
 
-    /// How the logical CPUs that share an L3 with one are not those of its die.
-    fn l3_differs(&self, said: &Value, cpu: u32) -> Option<String> {
-        if !self.has_l3s() {
-            return None;
-        }
-        let llc = said["logical_cpus"][cpu as usize]["llc"].as_u64().unwrap_or(u64::MAX);
-        let of_die = self.usable().into_iter().filter(|&other| self.place(other).die == self.place(cpu).die);
-        let wanted = Value::from(list(of_die));
-        differs(&format!("CPU {cpu} L3"), &said["llc_domains"][llc as usize]["os_cpus"], &wanted)
-    }
-
-    fn counts_differ(&self, counts: &Value) -> Vec<String> {
+    fn counts(&self) -> Value {
         let usable = self.usable();
-        let packages: BTreeSet<u32> = usable.iter().map(|&cpu| self.place(cpu).package).collect();
-        let cores: BTreeSet<u32> = usable.iter().map(|&cpu| self.place(cpu).core).collect();
-        let on_core = |core: &u32| usable.iter().filter(|&&cpu| self.place(cpu).core == *core).count();
-        let nodes: BTreeSet<u32> = usable.iter().map(|&cpu| self.node(cpu)).collect();
-        let clusters = (self.guest.clusters > 0).then(|| {
-            let cluster = |cpu: &u32| self.place(*cpu).core / (self.guest.smp[1] / self.guest.clusters);
-            ("clusters", usable.iter().map(cluster).collect::<BTreeSet<u32>>().len())
-        });
-        let dies = self.has_l3s().then(|| self.spread(&usable)[1]);
-        let dies = dies.into_iter().flat_map(|dies| [("dies", dies), ("llc_domains", dies)]);
+        let count = |group: &dyn Fn(u32) -> u32| {
+            usable.iter().map(|&cpu| group(cpu)).collect::<BTreeSet<u32>>().len()
+        };
+        let on_core =
+            |&cpu: &u32| usable.iter().filter(|&&other| self.place(other) == self.place(cpu)).count();
         let memory_nodes = self.guest.numa.iter().filter(|node| node.cpus.is_empty()).count();
-        [
-            ("packages", packages.len()),
-            ("cores", cores.len()),
-            ("logical_cpus", usable.len()),
-            ("max_threads_per_core", cores.iter().map(on_core).max().unwrap_or(0)),
-            ("numa_nodes", nodes.len() + memory_nodes),
-        ]
-        .into_iter()
-        .chain(clusters)
-        .chain(dies)
-        .filter_map(|(name, wanted)| differs(name, &counts[name], &Value::from(wanted)))
-        .collect()
+        let mut counts = json!({
+            "packages": count(&|cpu| self.place(cpu).package),
+            "cores": count(&|cpu| self.place(cpu).core),
+            "logical_cpus": usable.len(),
+            "max_threads_per_core": usable.iter().map(on_core).max().unwrap_or(0),
+            "numa_nodes": count(&|cpu| self.node(cpu)) + memory_nodes,
+        });
+        if let Some(cores) = self.guest.smp[1].checked_div(self.guest.clusters) {
+            counts["clusters"] = count(&|cpu| self.place(cpu).core / cores).into();
+        }
+        if self.has_l3s() {
+            let dies = self.spread(&usable)[1];
+            counts["dies"] = dies.into();
+            counts["llc_domains"] = dies.into();
+        }
+        counts
     }
 
     /// Differences of the placements in `topology --json --placement …` from the expected ones.
@@ -239,9 +220,9 @@ impl Machine {
         let mut found = Vec::new();
         for (at, (text, wanted)) in self.placements().enumerate() {
             let one = &said["placements"][at];
-            found.extend(differs("placement", &one["placement"], &Value::from(text)));
+            differences("placement", &one["placement"], &json!(text), &mut found);
             match wanted {
-                Wanted::Cpus(cpus) => found.extend(differs(text, &one["os_cpus"], &Value::from(cpus))),
+                Wanted::Cpus(cpus) => differences(text, &one["os_cpus"], &json!(cpus), &mut found),
                 Wanted::Lacks(word) => match one["lacks"].as_str() {
                     Some(lacks) if lacks.contains(word) => {}
                     _ => found.push(format!("{text}: {one}, but it is not possible for lack of '{word}'")),
@@ -250,6 +231,19 @@ impl Machine {
         }
         found
     }
+}
+
+/// The same with nodes and caches of logical CPUs in place of their indices.
+fn resolved(said: &Value) -> Value {
+    let mut resolved = said.clone();
+    for cpu in resolved["logical_cpus"].as_array_mut().into_iter().flatten() {
+        for (key, list, name) in [("numa_node", "numa_nodes", "os_id"), ("llc", "llc_domains", "os_cpus")] {
+            if let Some(index) = cpu[key].as_u64() {
+                cpu[key] = said[list][index as usize][name].clone();
+            }
+        }
+    }
+    resolved
 }
 
 /// As the kernel lists numbers: `0-3,8`.
@@ -267,8 +261,23 @@ fn list(numbers: impl Iterator<Item = u32>) -> String {
     ranges.iter().map(text).collect::<Vec<_>>().join(",")
 }
 
-fn differs(what: &str, said: &Value, wanted: &Value) -> Option<String> {
-    (said != wanted).then(|| format!("{what}: {said}, built as {wanted}"))
+/// Adds what is wanted and not said, by its place.
+pub fn differences(place: &str, said: &Value, wanted: &Value, found: &mut Vec<String>) {
+    match wanted {
+        Value::Object(wanted) => {
+            for (key, wanted) in wanted {
+                differences(&format!("{place} {key}"), &said[key], wanted, found);
+            }
+        }
+        // Lists of numbers are compared as they are.
+        Value::Array(wanted) if wanted.iter().any(Value::is_object) => {
+            for (at, wanted) in wanted.iter().enumerate() {
+                differences(&format!("{place} {at}"), &said[at], wanted, found);
+            }
+        }
+        wanted if said != wanted => found.push(format!("{}: {said}, built as {wanted}", place.trim_start())),
+        _ => {}
+    }
 }
 
 /// Whether a number is in `3` or `0-3`.
@@ -281,7 +290,6 @@ fn in_range(range: &str, number: u32) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
 
     fn machine() -> Machine {
         let text = "guest.smp = [2, 1, 2]\noffline = [3]\n\
@@ -320,14 +328,14 @@ mod tests {
     #[test]
     fn every_difference_is_named() {
         let changes = [
-            ("/counts/cores", json!(3), "cores: 3, built as 2"),
+            ("/counts/cores", json!(3), "counts cores: 3, built as 2"),
             ("/counts/numa_nodes", json!(1), "numa_nodes"),
-            ("/counts/llc_domains", json!(1), "llc_domains: 1, built as 2"),
-            ("/logical_cpus/1/siblings", json!([1]), "CPU 1 siblings: [1], built as [0,1]"),
-            ("/logical_cpus/2/numa_node", json!(0), "CPU 2 NUMA node: 0, built as 1"),
-            ("/logical_cpus/2/llc", json!(0), "CPU 2 L3: \"0-1\", built as \"2\""),
-            ("/logical_cpus/3/online", json!(true), "CPU 3 online"),
-            ("/limits/quota_cpus", json!(1.5), "quota: 1.5, built as null"),
+            ("/counts/llc_domains", json!(1), "counts llc_domains: 1, built as 2"),
+            ("/logical_cpus/1/siblings", json!([1]), "logical_cpus 1 siblings: [1], built as [0,1]"),
+            ("/logical_cpus/2/numa_node", json!(0), "logical_cpus 2 numa_node: 0, built as 1"),
+            ("/logical_cpus/2/llc", json!(0), "logical_cpus 2 llc: \"0-1\", built as \"2\""),
+            ("/logical_cpus/3/online", json!(true), "logical_cpus 3 online"),
+            ("/limits/quota_cpus", json!(1.5), "limits quota_cpus: 1.5, built as null"),
         ];
         for (place, value, wanted) in changes {
             let mut other = said();

@@ -13,7 +13,7 @@ fn inputs_of_repaired_faults_do_no_harm() {
     let mut tried = 0;
     for kind in &TARGETS {
         let Ok(entries) = fs::read_dir(folder.join(kind.name)) else { continue };
-        let mut target = (kind.make)().unwrap_or_else(|why| panic!("{}: {why}", kind.name));
+        let mut target = (kind.make)();
         limit_memory().unwrap_or_else(|why| panic!("{why}"));
         for entry in entries.map_while(Result::ok) {
             let input = fs::read(entry.path()).unwrap_or_else(|error| panic!("{:?}: {error}", entry.path()));
@@ -42,8 +42,7 @@ mod lab_simulations {
 /// For one of every `step` kinds: the same seed gives the same inputs.
 fn same_again(step: usize) {
     let check = |kind: &Kind| {
-        let make = || (kind.make)().unwrap_or_else(|why| panic!("{}: {why}", kind.name));
-        let (one, other) = (make(), make());
+        let (one, other) = ((kind.make)(), (kind.make)());
         for number in 0..5 {
             let input = |target: &Target| (target.input)(&mut Random::of(3, number));
             let (a, b) = (input(&one), input(&other));
