@@ -15,6 +15,7 @@ pub fn check(texts: &[(&str, &str)]) -> Vec<String> {
     let table = texts.iter().find(|(path, _)| *path == TABLE).map_or("", |(_, text)| text);
     let mut found = Vec::new();
     let mut rows = rows(table, &mut found);
+    found.extend(upward(table, &rows));
     for (path, text) in texts {
         let Some(name) = crate_of(path) else { continue };
         match rows.remove(name) {
@@ -24,6 +25,22 @@ pub fn check(texts: &[(&str, &str)]) -> Vec<String> {
     }
     found.extend(rows.iter().map(|(name, (line, _))| format!("{TABLE}:{line}: there is no crate {name}")));
     found
+}
+
+/// Arrows that go up in the drawing above the table, whose lines are floors, the highest first; and crates that it lacks.
+fn upward(text: &str, rows: &BTreeMap<String, Row>) -> Vec<String> {
+    let below = text.lines().skip_while(|line| *line != HEADING).skip_while(|line| *line != "```").skip(1);
+    let lines = below.take_while(|line| *line != "```").enumerate();
+    let floors: BTreeMap<&str, usize> =
+        lines.flat_map(|(floor, line)| line.split_whitespace().map(move |name| (name, floor))).collect();
+    let of_row = |(name, (line, allowed)): (&String, &Row)| {
+        let Some(floor) = floors.get(name.as_str()) else {
+            return vec![format!("{TABLE}:{line}: {name} is not in the drawing")];
+        };
+        let up = allowed.iter().flatten().filter(|to| floors.get(to.as_str()).is_some_and(|at| at <= floor));
+        up.map(|to| format!("{TABLE}:{line}: {to} is not below {name} in the drawing")).collect()
+    };
+    rows.iter().flat_map(of_row).collect()
 }
 
 /// Arrows that only the manifest has, and those that only the row has.
@@ -100,11 +117,17 @@ fn dependencies(manifest: &str) -> Result<BTreeSet<String>, toml::de::Error> {
 mod tests {
     use super::*;
 
-    /// A table of these rows, each a name and its third cell; the first row is line 3.
+    /// A drawing with a floor for each crate, and a table of these rows, each a name and its third cell; the first row is
+    /// line 3.
     fn table(rows: &[(&str, &str)]) -> String {
         let lines: Vec<String> =
             rows.iter().map(|(names, allowed)| format!("| {names} | text | {allowed} |\n")).collect();
-        format!("{HEADING}\n| crate | holds | may |\n{}\n## Other\n| `x` | y | z |\n", lines.concat())
+        let floors: String =
+            rows.iter().rev().map(|(names, _)| names.replace(['`', ','], "") + "\n").collect();
+        format!(
+            "{HEADING}\n| crate | holds | may |\n{}\n```\n{floors}```\n\n## Other\n| `x` | y | z |\n",
+            lines.concat()
+        )
     }
 
     fn manifest(dependencies: &[&str]) -> String {
@@ -124,6 +147,20 @@ mod tests {
     fn a_table_that_fits_has_nothing_to_say() {
         let rows = [("`a`", "–"), ("`b`, `c`", "a"), ("`top`", "all")];
         assert!(found(&rows, &[("a", &[]), ("b", &["a"]), ("c", &["a"]), ("top", &["b"])]).is_empty());
+    }
+
+    #[test]
+    fn an_arrow_that_goes_up_and_a_crate_without_a_floor_are_found() {
+        let drawn = |floors: &str| {
+            let table = table(&[("`a`", "–"), ("`b`", "a")]);
+            let (before, after) = table.split_once("```").unwrap();
+            let table = format!("{before}```\n{floors}\n```{}", after.split_once("```").unwrap().1);
+            upward(&table, &rows(&table, &mut Vec::new()))
+        };
+        assert!(drawn("b\na").is_empty());
+        assert_eq!(drawn("a\nb"), ["ARCHITECTURE.md:4: a is not below b in the drawing"]);
+        assert_eq!(drawn("a  b"), ["ARCHITECTURE.md:4: a is not below b in the drawing"]);
+        assert_eq!(drawn("b"), ["ARCHITECTURE.md:3: a is not in the drawing"]);
     }
 
     #[test]
