@@ -15,7 +15,7 @@ use crate::estimate::Observed;
 use crate::setting::Setting;
 use crate::{Analysis, Direction, Estimate, Interval, Ratio};
 use threadwise_statistics::{arithmetic, geometric, mean, t_quantile};
-use threadwise_study::worklist::{MAX_SPANS, SAMPLER, WorklistOptions};
+use threadwise_study::worklist::{MAX_JOBS, MAX_SPANS, SAMPLER, WorklistOptions};
 use threadwise_study::{Comparison, ComparisonKind, Reading, Role, Run, Study, Treatment, Workload};
 
 /// Adds results of work lists to an analysis that has those of commands.
@@ -283,8 +283,8 @@ pub fn items(run: &Run) -> Vec<Item<'_>> {
 /// One item, of a reading such as `00012 name`.
 fn item(reading: &Reading) -> Option<Item<'_>> {
     let (index, name) = reading.metric.split_once(' ')?;
-    let (index, job) = (index.parse().ok()?, reading.value? as u32);
-    Some(Item { index, name, job, start_ns: reading.start_ns, end_ns: reading.end_ns })
+    let job = reading.value.filter(|job| (0.0..f64::from(MAX_JOBS)).contains(job))? as u32;
+    Some(Item { index: index.parse().ok()?, name, job, start_ns: reading.start_ns, end_ns: reading.end_ns })
 }
 
 /// The items of a run if every one is reported; a run with the maximum number of reports may have more.

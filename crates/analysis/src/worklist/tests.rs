@@ -121,6 +121,12 @@ fn run(block: u32, treatment: &str, idle_share: f64, items: &[(u32, f64, f64)]) 
     }
 }
 
+#[test]
+fn an_item_of_a_job_that_no_list_has_is_none() {
+    let found = |job: u32| items(&run(0, "all j2", 0.0, &[(0, 0.0, 1.0), (job, 0.0, 1.0)])).len();
+    assert_eq!([1, MAX_JOBS - 1, MAX_JOBS, u32::MAX].map(found), [2, 2, 1, 1]);
+}
+
 /// The same items, all times longer by a factor.
 fn stretched(items: &[(u32, f64, f64)], by: f64) -> Vec<(u32, f64, f64)> {
     items.iter().map(|(job, start, length)| (*job, start * by, length * by)).collect()
