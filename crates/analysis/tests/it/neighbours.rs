@@ -108,7 +108,7 @@ pub fn study(host: &Host, random: &mut Normal) -> Observations {
         let is_quiet = random.uniform() < host.quiet_blocks;
         let of_block = if is_quiet { Host { prevalence: 1e-9, ..*host } } else { *host };
         let visits = [(); 2].map(|()| Visits::draw(&of_block, block_s + 1.0, random));
-        let own = usize::from(random.uniform() < 0.5);
+        let session_cpu = usize::from(random.uniform() < 0.5);
         let mut look = |cpu: usize, at: f64| {
             let is_wrong = random.uniform() < host.wrong;
             f64::from(u8::from(visits[cpu].is_with(at) != is_wrong))
@@ -149,22 +149,23 @@ pub fn study(host: &Host, random: &mut Normal) -> Observations {
                     1 => 1,
                     _ => continue,
                 };
-                let [mine, other] = [own, 1 - own].map(|cpu| visits[cpu].share(from, from + WINDOW_S));
+                let [mine, other] =
+                    [session_cpu, 1 - session_cpu].map(|cpu| visits[cpu].share(from, from + WINDOW_S));
                 let noise = SLICE_SD * random.draw() + BLOCK_SD * drift[block as usize];
                 let rate = (1.0 - host.cost * mine)
                     * (1.0 - host.package * f64::midpoint(mine, other))
                     * noise.exp();
-                let [before, after] = around[at][own];
+                let [before, after] = around[at][session_cpu];
                 found.rows.push(Row {
                     block,
                     cell,
                     rate,
                     rate_by_cpu: None,
-                    own: exposure(at, own),
-                    share: exposure(at, own),
+                    own: exposure(at, session_cpu),
+                    share: exposure(at, session_cpu),
                     window_s: WINDOW_S,
                     more: 0.0,
-                    elsewhere: Some(exposure(at, 1 - own)),
+                    elsewhere: Some(exposure(at, 1 - session_cpu)),
                     agreed: (before == after).then_some(before > 0.5),
                 });
             }
@@ -396,7 +397,7 @@ pub fn pair_study(host: &Host, random: &mut Normal) -> (Vec<PairRow>, Vec<PairLo
             let near = [look(starts[at]), look(end(at))];
             let far = [look(end(at - 1)), look(starts[at + 1])];
             let exposures =
-                [0, 1].map(|of| (near[0][of] + near[1][of] + (far[0][of] + far[1][of]) / 2.0) / 3.0);
+                [0, 1].map(|cpu| (near[0][cpu] + near[1][cpu] + (far[0][cpu] + far[1][cpu]) / 2.0) / 3.0);
             let from = starts[at] + LEAD_S;
             let shares = states(from, from + WINDOW_S, cpus);
             let left = 1.0 - (1.0 - ON_ONE_CORE) * shares[0] - host.cost * shares[1];

@@ -35,9 +35,9 @@ fn said(machine: &Machine, blocks: usize) -> Said {
     let each = |_: &Machine, series: &[Vec<f64>]| {
         // Series 0 is A′ over A; each other one is a setting over both.
         let zeros = vec![0.0; blocks];
-        let of = |at: usize| if at == 0 { &zeros } else { &series[at] };
+        let series_of = |at: usize| if at == 0 { &zeros } else { &series[at] };
         let over = |one: usize, other: usize| -> Vec<f64> {
-            of(one).iter().zip(of(other)).map(|(one, other)| one - other).collect()
+            series_of(one).iter().zip(series_of(other)).map(|(one, other)| one - other).collect()
         };
         let Chosen { chosen, guess, .. } = choose(truth.len(), over, MARGIN.ln_1p(), ALPHA, 7);
         let guess = guess.filter(|_| chosen.is_none()).map(|guess| (guess.probability, is_near(guess.at)));

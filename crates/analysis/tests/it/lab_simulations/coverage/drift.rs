@@ -89,7 +89,7 @@ fn alone(ar1: f64) -> Machine {
 /// ln of the baseline's rate by block, the mean of A's and A′'s.
 fn mean_rates(study: &[Vec<Vec<Work>>]) -> Vec<f64> {
     let log = |rounds: &[Work]| {
-        let sum = rounds.iter().fold(Work::default(), |sum, work| sum.and(work));
+        let sum = rounds.iter().fold(Work::default(), |sum, done| sum.and(done));
         sum.rows_per_s().unwrap().ln()
     };
     study.iter().map(|block| (log(&block[0]) + log(&block[1])) / 2.0).collect()

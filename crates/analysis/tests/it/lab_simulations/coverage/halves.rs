@@ -64,8 +64,8 @@ fn block(case: Case, random: &mut Normal) -> Vec<[Vec<Work>; 3]> {
             let first = half(if at == SLOW { case.first() } else { 1.0 });
             let second = half(1.0);
             let whole = Work { slices: 1, ..first.and(&second) };
-            for (side, work) in sides.iter_mut().zip([first, second, whole]) {
-                side.push(work);
+            for (side, done) in sides.iter_mut().zip([first, second, whole]) {
+                side.push(done);
             }
         }
         sides

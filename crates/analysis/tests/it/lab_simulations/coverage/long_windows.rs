@@ -44,14 +44,14 @@ fn poisson(mean: f64, random: &mut Normal) -> u32 {
 /// The work of a treatment in a block, with its stalls: by slice, or as one long window.
 fn worked(rounds: &[Work], rate: f64, long_sd: Option<f64>, random: &mut Normal) -> Vec<Work> {
     let Some(sd) = long_sd else {
-        let slice = |work: &Work, random: &mut Normal| {
+        let slice = |done: &Work, random: &mut Normal| {
             // A stall takes the rest of its slice; what is left of it passes while others have their turn.
             let left = if random.uniform() < rate * SLICE_S { random.uniform() } else { 1.0 };
-            Work { rows: work.rows * left, ..*work }
+            Work { rows: done.rows * left, ..*done }
         };
-        return rounds.iter().map(|work| slice(work, random)).collect();
+        return rounds.iter().map(|done| slice(done, random)).collect();
     };
-    let sum = rounds.iter().fold(Work::default(), |sum, work| sum.and(work));
+    let sum = rounds.iter().fold(Work::default(), |sum, done| sum.and(done));
     let lost = f64::from(poisson(rate * WINDOW_S, random)) * STALL_S / WINDOW_S;
     vec![Work { rows: sum.rows * (1.0 - lost).max(0.01) * (sd * random.draw()).exp(), ..sum }]
 }

@@ -90,7 +90,7 @@ impl Said {
         let truth = |at: usize| effects.get(at).copied().unwrap_or(0.0);
         let covers = |at: usize| ratios[at].low.ln() <= truth(at) && truth(at) <= ratios[at].high.ln();
         let named: Vec<usize> = (0..ratios.len()).filter(|at| ratios[*at].is_different()).collect();
-        let share = |count: usize, of: usize| count as f64 / of.max(1) as f64;
+        let share = |count: usize, all: usize| count as f64 / all.max(1) as f64;
         let wrong = named.iter().filter(|at| truth(**at) == 0.0).count();
         Self {
             any_false: f64::from(u8::from(wrong > 0)),

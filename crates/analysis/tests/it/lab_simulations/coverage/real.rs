@@ -32,7 +32,7 @@ fn read(table: &str) -> Vec<[Vec<Work>; 3]> {
 
 /// d as it was before: the mean over rounds of the logarithms of slices.
 fn mean_of_logs([base, twin, top]: &[Vec<Work>; 3]) -> f64 {
-    let ln = |work: &Work| work.rows_per_s().unwrap().ln();
+    let ln = |done: &Work| done.rows_per_s().unwrap().ln();
     mean((0..top.len()).map(|round| ln(&top[round]) - (ln(&base[round]) + ln(&twin[round])) / 2.0)).unwrap()
 }
 

@@ -66,12 +66,12 @@ pub fn study() -> Study {
 }
 
 fn runs(study: &[Vec<Vec<Work>>]) -> Vec<Run> {
-    let slice = |(round, work): (usize, &Work)| Slice {
+    let slice = |(round, done): (usize, &Work)| Slice {
         sequence: round as u64,
         round: round as u32,
         start_ns: round as u64 * 1_000_000_000,
-        window_ns: work.window_ns as u64,
-        sessions: vec![SessionSlice { rows: work.rows as u64, ..SessionSlice::default() }],
+        window_ns: done.window_ns as u64,
+        sessions: vec![SessionSlice { rows: done.rows as u64, ..SessionSlice::default() }],
         counters: Default::default(),
         cpu_times: Vec::new(),
         other_cpus: Default::default(),
@@ -104,7 +104,7 @@ fn the_whole_analysis_gives_the_same_numbers() {
     let machine = Machine { effects: vec![0.3, 0.0], ar1: 0.5, ..QUIET };
     for seed in 0..20 {
         let mut made = machine.study(BLOCKS, seed);
-        made.iter_mut().flatten().flatten().for_each(|work| work.rows = work.rows.round());
+        made.iter_mut().flatten().flatten().for_each(|done| done.rows = done.rows.round());
         let expected = answers(&means(&series(&made)));
         let analysis = analyse(&study(), &runs(&made), 1.0);
         assert!(analysis.simulated);

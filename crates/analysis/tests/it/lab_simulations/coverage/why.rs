@@ -94,11 +94,11 @@ fn study(blocks: usize, noise: Noise, random: &mut Normal) -> Vec<Tested> {
     let mut all = Vec::new();
     for (at, ratio) in ratios.iter().enumerate() {
         let correlation = correlation::of_one(ratio, common);
-        let of = |quantity| Tested { ratio: ratio.clone(), correlation, quantity };
-        all.extend(free.iter().map(|free| of(vec![(Form::AsItIs, d(free, at + 2, &below))])));
+        let tested = |quantity| Tested { ratio: ratio.clone(), correlation, quantity };
+        all.extend(free.iter().map(|free| tested(vec![(Form::AsItIs, d(free, at + 2, &below))])));
         all.extend(amounts.iter().map(|(per_s, per_row)| {
             let forms = [(Form::PerSecond, per_s), (Form::PerRow, per_row)];
-            of(forms.map(|(form, numbers)| (form, d(numbers, at + 2, &below))).to_vec())
+            tested(forms.map(|(form, numbers)| (form, d(numbers, at + 2, &below))).to_vec())
         }));
     }
     all
