@@ -15,7 +15,7 @@ use threadwise_document::numbers::{self, count_word, set_percent};
 use threadwise_document::screen::{BAR, ROWS};
 use threadwise_document::{Cell, Column, Prose, Table, prose};
 use threadwise_machine::placement::Locality;
-use threadwise_study::{Role, Treatment};
+use threadwise_study::{Role, Treatment, version};
 
 /// Whether the study has answers and a table that are not those of rates.
 fn is_of_another_kind(facts: &Facts<'_>) -> bool {
@@ -322,7 +322,8 @@ pub(crate) fn named(facts: &Facts<'_>, summary: &TreatmentSummary, group: &str) 
     let Some((_, treatment)) = facts.study.treatment(&summary.name) else { return summary.name.clone() };
     let mut all = facts.study.treatments.iter();
     let baseline = all.find(|one| one.role == Role::Baseline && one.group == group);
-    if baseline.is_some_and(|baseline| baseline.memory != treatment.memory) {
+    let differs_in_memory = baseline.is_some_and(|baseline| baseline.memory != treatment.memory);
+    if differs_in_memory || version::are_compared(facts.study) {
         return label();
     }
     match Shape::of(treatment) {

@@ -6,6 +6,7 @@ use crate::kinds;
 use threadwise_document::numbers::counted;
 use threadwise_document::screen::{WIDTH, cut};
 use threadwise_machine::Topology;
+use threadwise_study::version;
 
 /// `Cached reads of two sessions on sqlite 3.54.1: KVM guest, AMD EPYC, 2 logical CPUs, siblings hidden`. If the line
 /// would be too long, the title loses the part after its colon, and the machine its processor.
@@ -19,6 +20,8 @@ pub fn subject(facts: &Facts<'_>) -> String {
     // A command is an engine of its own.
     let on = if facts.study.runs_whole() { String::new() } else { format!(" on {engine}") };
     let (whole, bare) = (machine(facts.topology, true), machine(facts.topology, false));
+    // What two versions are is in their title alone.
+    let short = if version::are_compared(facts.study) { title.as_str() } else { short };
     let lines = [
         format!("{simulated}{title}{on}: {whole}"),
         format!("{simulated}{short}{on}: {whole}"),

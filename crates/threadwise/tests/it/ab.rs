@@ -53,6 +53,11 @@ fn settings_make_versions_of_one_command_and_of_an_engine() {
     assert_eq!(treatments(&found), ["A", "A'", "B"]);
     assert!(answer(&found).starts_with("B does "), "{}", answer(&found));
     assert_eq!(found["details"]["choices"], Value::Null);
+    // What both are is said first, and the table calls them so.
+    let screen = lab.ok(&["report", "e"]).stdout;
+    let first = "SIMULATED: Two versions, A: work_unit=16; B: work_unit=64";
+    let has_row = |name: &str| screen.lines().any(|line| line.split_whitespace().next() == Some(name));
+    assert!(screen.starts_with(first) && has_row("A") && has_row("B"), "{screen}");
     let plan = [
         "ab",
         "--engine=sqlite",
