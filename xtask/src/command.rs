@@ -157,7 +157,7 @@ mod tests {
 
     #[test]
     fn commands_are_shown_as_typed() {
-        let task = Task::new("cargo doc  --no-deps", &[]).env("RUSTDOCFLAGS", "-D warnings");
+        let task = Task::new("cargo doc --no-deps", &[]).env("RUSTDOCFLAGS", "-D warnings");
         assert_eq!(task.shown(), "RUSTDOCFLAGS='-D warnings' cargo doc --no-deps");
         assert_eq!(Task::new("echo {}", &[&"it's"]).more([""]).shown(), r"echo 'it'\''s' ''");
         assert_eq!(Task::new("{}/b --c={}:{}x", &[&"a b", &1, &"{}"]).shown(), "'a b/b' '--c=1:{}x'");

@@ -209,10 +209,10 @@ impl Header {
     /// Reads it.
     pub fn read(file: &Path) -> Result<Self, String> {
         let readelf = Task::new("readelf --wide --file-header --program-headers {}", &[&file.display()]);
-        let said = readelf.env("LC_ALL", "C").output()?;
-        let machine = said.lines().find_map(|line| line.trim().strip_prefix("Machine:"));
+        let output = readelf.env("LC_ALL", "C").output()?;
+        let machine = output.lines().find_map(|line| line.trim().strip_prefix("Machine:"));
         let machine = machine.ok_or("readelf names no processor")?.trim().to_owned();
-        Ok(Self { machine, has_loader: said.lines().any(|line| line.trim().starts_with("INTERP ")) })
+        Ok(Self { machine, has_loader: output.lines().any(|line| line.trim().starts_with("INTERP ")) })
     }
 }
 

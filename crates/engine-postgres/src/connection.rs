@@ -214,7 +214,7 @@ impl Connection for PostgresConnection {
         answer: &mut [Option<i64>],
     ) -> Result<bool, EngineError> {
         let sent: Vec<Sent<'_>> = sent(parameters).collect();
-        // At once: the library's iterator over rows enters its event loop for each of them, 1% of a step.
+        // At once: the library's iterator over rows enters its event loop again for each of them.
         let row = self.client.query_opt(&statement.statement, &references(&sent));
         let Some(row) = row.map_err(|cause| query(action.to_string(), &cause))? else { return Ok(false) };
         answer.iter_mut().enumerate().for_each(|(at, number)| *number = whole(&row, at));

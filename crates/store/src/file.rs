@@ -7,7 +7,7 @@ use crate::header::{self, Writer};
 use rusqlite::Connection;
 use std::path::{Path, PathBuf};
 
-/// See the module.
+/// A file that is open, of either kind.
 #[derive(Debug)]
 pub(crate) struct OpenFile {
     // Dropped in this order: SQLite closes the file before its locks are given up.

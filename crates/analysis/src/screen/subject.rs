@@ -9,7 +9,8 @@ use threadwise_machine::Topology;
 use threadwise_study::version;
 
 /// `Cached reads of two sessions on sqlite 3.54.1: KVM guest, AMD EPYC, 2 logical CPUs, siblings hidden`. If the line
-/// would be too long, the title loses the part after its colon, and the machine its processor.
+/// would be too long, the title loses the part after its colon, unless that says what two versions are, and the machine its
+/// processor; at last the line is cut.
 pub fn subject(facts: &Facts<'_>) -> String {
     let title = kinds::of(facts.study).title(facts.study);
     let short = title.split_once(": ").map_or(title.as_str(), |(short, _)| short);

@@ -252,9 +252,9 @@ mod tests {
         assert!(target.write(&Setting::Boost, "0").is_ok());
         only_what_was_said(&target, &found);
         assert!(target.write(&Setting::NoTurbo, "1").is_ok());
-        let said =
+        let judged =
             std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| only_what_was_said(&target, &found)));
-        assert!(said.is_err());
+        assert!(judged.is_err());
         assert_eq!(target.changed().len(), 2);
         target.reset();
         assert!(target.changed().is_empty());

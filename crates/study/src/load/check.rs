@@ -222,7 +222,7 @@ impl StudyFile {
             let twice = || format!("arm '{arm}' appears twice");
             let fault = name_fault(arm).or_else(|| arms[..number].contains(arm).then(twice));
             if let Some(why) = fault {
-                return refuse_if(true, &["arms", &number.to_string()], why);
+                return Err(self.source.at(&["external", "arms", &number.to_string()], why));
             }
         }
         if let Some(factor) = factors.keys().find(|factor| FACTORS.contains(&factor.as_str())) {
@@ -280,7 +280,7 @@ impl StudyFile {
             for (key, side) in [("treatment", &comparison.treatment), ("baseline", &comparison.baseline)] {
                 if !known.contains(&side.as_str()) {
                     let why = format!("there is no treatment '{side}'; treatments are {}", listed(&known));
-                    return refuse_if(true, key, why);
+                    return Err(self.source.at(&["comparison", &number, key], why));
                 }
             }
             let is_same = comparison.treatment == comparison.baseline;

@@ -85,15 +85,16 @@ fn init(commands: &[String]) -> String {
 /// The package of the newest kernel that apt knows.
 fn newest(arch: &Arch) -> Result<String, String> {
     let depends = arch.apt(Task::new("apt-cache depends {}", &[&arch.newest_kernel]))?;
-    let said = depends
+    let output = depends
         .output()
         .map_err(|why| format!("a kernel for a guest comes from Debian's {}: {why}", arch.newest_kernel))?;
-    dependency(&said).ok_or_else(|| format!("apt knows no {}: apt-get update, on Debian", arch.newest_kernel))
+    dependency(&output)
+        .ok_or_else(|| format!("apt knows no {}: apt-get update, on Debian", arch.newest_kernel))
 }
 
 /// The package that `apt-cache depends` names first.
-fn dependency(said: &str) -> Option<String> {
-    let line = said.lines().find_map(|line| line.trim().strip_prefix("Depends:"))?;
+fn dependency(output: &str) -> Option<String> {
+    let line = output.lines().find_map(|line| line.trim().strip_prefix("Depends:"))?;
     let name = line.trim();
     // It becomes a folder's name.
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-.+".contains(c);

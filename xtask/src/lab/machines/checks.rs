@@ -139,9 +139,9 @@ mod tests {
     fn a_failed_command_and_no_json_are_faults() {
         let machine = &tables().unwrap().machines[0];
         let checks = checks(machine, false).unwrap();
-        let of = |text: &str, status| (checks[0].faults)(&Output { text: text.to_owned(), status });
-        assert_eq!(of("threadwise: no such file\n", 1), ["exit status 1: threadwise: no such file"]);
-        assert!(of("x", 0)[0].starts_with("no JSON"));
-        assert!(!of("{}", 0).is_empty());
+        let faults = |text: &str, status| (checks[0].faults)(&Output { text: text.to_owned(), status });
+        assert_eq!(faults("threadwise: no such file\n", 1), ["exit status 1: threadwise: no such file"]);
+        assert!(faults("x", 0)[0].starts_with("no JSON"));
+        assert!(!faults("{}", 0).is_empty());
     }
 }

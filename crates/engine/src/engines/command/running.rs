@@ -291,12 +291,12 @@ impl RunningCommand {
         // First: what follows is not measured, and may take long.
         let put_back = self.pinned.as_ref().map_or(Ok(()), Pinned::put_back);
         let limit = if self.is_interrupted() { self.timeout().min(HURRIED) } else { self.timeout() };
-        let said = self.side("teardown", limit, true);
+        let ended = self.side("teardown", limit, true);
         let nobody = BTreeSet::new();
         let all_gone = tree::end(&nobody, &[], Some(ASK), ASK + KILL, &mut Used::default());
         let removed = fs::remove_dir_all(&self.home);
         put_back?;
-        match said? {
+        match ended? {
             Some(how) => Err(failed("run teardown", &how)),
             None if !all_gone => {
                 let left = tree::names(&tree::below_us(&nobody));
