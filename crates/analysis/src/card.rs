@@ -387,8 +387,8 @@ fn figure(what: &str, data: String, value: f64, interval: Option<[f64; 2]>) -> O
 fn is_second_cpu(facts: &Facts<'_>, one: &Estimate) -> bool {
     let treatment = |name: &str| facts.study.treatment(name).map(|(_, treatment)| treatment);
     let baseline = one.baseline.split(" and ").next().and_then(treatment);
-    let is_pair =
-        treatment(&one.treatment).is_some_and(|two| two.placement == "same-package" && two.sessions == 2);
+    let is_pair = treatment(&one.treatment)
+        .is_some_and(|two| two.placement.text == "same-package" && two.sessions == 2);
     one.kind == ComparisonKind::Baseline && is_pair && baseline.is_some_and(|alone| alone.sessions == 1)
 }
 

@@ -317,7 +317,7 @@ fn classes(study: &Study, group: &str, axis: Axis, is_meant: impl Fn(&Treatment)
         if axis == Axis::Jobs {
             class.sort_by_key(|(_, one)| one.sessions);
         }
-        let place = if axis == Axis::Placement { "" } else { class[0].1.placement.trim() };
+        let place = if axis == Axis::Placement { "" } else { class[0].1.placement.text.as_str() };
         Candidates::of(axis, group, place, class.into_iter().map(|(at, _)| at).collect())
     };
     classes.filter(|class| class.len() >= 2).map(made).collect()
@@ -330,7 +330,7 @@ fn is_like(one: &Treatment, other: &Treatment, axis: Axis) -> bool {
         && one.instance == other.instance
         && one.arm == other.arm
         && (is(Axis::Jobs) || one.sessions == other.sessions)
-        && (is(Axis::Placement) || one.placement.trim() == other.placement.trim())
+        && (is(Axis::Placement) || one.placement.text.as_str() == other.placement.text.as_str())
         && (is(Axis::Service) || one.service == other.service)
         && (is(Axis::Memory) || one.memory == other.memory)
         && (is(Axis::Pin) || one.pin == other.pin)
@@ -400,7 +400,7 @@ fn ordered<'a>(study: &'a Study, group: &str, line: &[&str], lines: &[Vec<&str>]
     // Points of both orders have the words of the first.
     let is_shared = |name: &str| lines.iter().all(|line| line.contains(&name));
     let not_shared = treatments.iter().find(|treatment| !is_shared(&treatment.name));
-    let order = not_shared.and_then(|treatment| word_of_order(treatment.placement.trim()));
+    let order = not_shared.and_then(|treatment| word_of_order(treatment.placement.text.as_str()));
     Points { order, treatments: alone.into_iter().chain(treatments).collect() }
 }
 

@@ -98,7 +98,7 @@ fn treatment(name: String, group: &str, role: Role, placement: &str, sessions: u
         name,
         group: group.to_owned(),
         role,
-        placement: placement.to_owned(),
+        placement: placement.parse().unwrap(),
         sessions,
         pin: Pin::Each,
         memory: Default::default(),

@@ -16,7 +16,7 @@ pub fn section(facts: &Facts<'_>) -> Option<Section> {
         |one| &one.name,
         &[
             (Column::text("treatment").shorten_at(3), &|one| {
-                Cell::named(facts.label(&one.name, &one.group), one.placement.trim())
+                Cell::named(facts.label(&one.name, &one.group), one.placement.as_str())
             }),
             (Column::figure("sessions"), &|one| Cell::count(one.sessions)),
             (Column::figure("rate").drop_at(1), &|one| metric(one, THROUGHPUT)),

@@ -33,7 +33,7 @@ impl Shape {
         if treatment.role != Role::Compared {
             return Self::Alone;
         }
-        match (treatment.placement.trim(), treatment.sessions) {
+        match (treatment.placement.text.as_str(), treatment.sessions) {
             ("one-cpu", 2) => Self::OneCpu,
             ("same-core", 2) => Self::SameCore,
             ("same-package", 2) => Self::SamePackage,

@@ -273,7 +273,7 @@ fn planned(facts: &Facts<'_>, run: &Run) -> Value {
     let planned = facts.study.treatment(&run.treatment).map(|(_, treatment)| treatment);
     json!({
         "run_id": run.id, "group": planned.map(|treatment| &treatment.group),
-        "placement": planned.map(|treatment| &treatment.placement), "jobs": planned.map(|treatment| treatment.sessions),
+        "placement": planned.map(|treatment| &treatment.placement.text), "jobs": planned.map(|treatment| treatment.sessions),
         "long_window": u8::from(is_long(run.block)),
     })
 }

@@ -203,7 +203,7 @@ fn treatments<'a>(facts: &Facts<'a>) -> Vec<PlannedTreatment<'a>> {
         PlannedTreatment {
             treatment: &planned.name,
             group: &planned.group,
-            placement: &planned.placement,
+            placement: &planned.placement.text,
             sessions: planned.sessions,
             role: planned.role,
             pin: planned.pin,

@@ -322,7 +322,7 @@ mod tests {
             name: "one".into(),
             group: String::new(),
             role: Role::Compared,
-            placement: "1c1t".into(),
+            placement: "1c1t".parse().unwrap(),
             sessions,
             pin: Pin::Each,
             memory: Memory::Local,

@@ -5,7 +5,7 @@ use crate::load::{default_sessions, occupied};
 use crate::study::MIN_BLOCKS;
 use crate::{PlanError, Role, Stopping, Study, Treatment, plan_block};
 use std::collections::BTreeSet;
-use threadwise_machine::{Draw, Placement, PlacementError, Topology};
+use threadwise_machine::{Draw, PlacementError, Topology};
 
 /// A study as one machine runs it in one of its arms.
 #[derive(Debug, Clone, PartialEq)]
@@ -55,8 +55,8 @@ fn placed(
     topology: &Topology,
 ) -> Result<Result<Treatment, String>, PlanError> {
     let follows = study.external.as_ref().is_some_and(|all| all.session_per_cpu.contains(&treatment.name));
-    let usual = |placement: Placement| default_sessions(&placement, topology).ok().filter(|_| follows);
-    let sessions = treatment.placement.parse().ok().and_then(usual).unwrap_or(treatment.sessions);
+    let usual = default_sessions(&treatment.placement, topology).ok().filter(|_| follows);
+    let sessions = usual.unwrap_or(treatment.sessions);
     let found = Treatment { sessions, ..treatment.clone() };
     let alone = Study { treatments: vec![found.clone()], ..study.clone() };
     match plan_block(&alone, topology, 0) {
@@ -79,7 +79,7 @@ fn twin(
 ) -> Option<String> {
     study.external.as_ref().filter(|external| external.optional.contains(&found.name))?;
     let occupied = |treatment: &Treatment, draw: &Draw| {
-        occupied(&treatment.placement.parse().ok()?, treatment.sessions, treatment.pin, topology, draw)
+        occupied(&treatment.placement, treatment.sessions, treatment.pin, topology, draw)
     };
     let same = |other: &&Treatment| {
         other.role == Role::Compared

@@ -15,7 +15,7 @@ pub use phases::Phase;
 use rand::{Rng, RngExt};
 use stream::{Purpose, random};
 use threadwise_machine::{
-    CpuSet, Draw, MemoryBinding, Placement, PlacementError, Resolved, Topology, memory, placement,
+    CpuSet, Draw, MemoryBinding, PlacementError, Resolved, Topology, memory, placement,
 };
 
 use crate::{LongWindows, SmtWay, Study, Treatment, Workload, tpch};
@@ -138,13 +138,9 @@ fn placed(
     let takes_siblings = study.takes_siblings();
     for treatment in &study.treatments {
         let fail = |source| PlanError::Placement { treatment: treatment.name.clone(), source };
-        let resolved = treatment
-            .placement
-            .parse::<Placement>()
-            .and_then(|parsed| {
-                placement::resolve(&parsed, topology, &draw, study.worker_sessions(treatment), treatment.pin)
-            })
-            .map_err(fail)?;
+        let Treatment { placement, pin, .. } = treatment;
+        let sessions = study.worker_sessions(treatment);
+        let resolved = placement::resolve(placement, topology, &draw, sessions, *pin).map_err(fail)?;
         let resolved = if takes_siblings { first_threads::on_first(topology, resolved) } else { resolved };
         memories.push(memory::resolve(&treatment.memory, topology, &resolved.set()).map_err(fail)?);
         let service = treatment.service.as_ref();

@@ -60,8 +60,8 @@ pub struct Treatment {
     pub group: String,
     /// Its role in comparisons.
     pub role: Role,
-    /// Placement text (grammar of `threadwise_machine::placement`).
-    pub placement: String,
+    /// Which logical CPUs its sessions use.
+    pub placement: Placement,
     /// Number of sessions.
     pub sessions: u32,
     /// How sessions are bound.
@@ -231,11 +231,8 @@ impl Study {
     pub fn placement_remarks(&self, topology: &Topology) -> Vec<String> {
         let mut remarks: Vec<(String, Vec<&str>)> = Vec::new();
         for treatment in &self.treatments {
-            let text = treatment.placement.as_str();
-            let parsed: Option<Placement> = text.parse().ok();
-            let Some(remark) = parsed.and_then(|parsed| placement::remark(&parsed, topology)) else {
-                continue;
-            };
+            let text = treatment.placement.text.as_str();
+            let Some(remark) = placement::remark(&treatment.placement, topology) else { continue };
             match remarks.iter_mut().find(|(earlier, _)| *earlier == remark) {
                 Some((_, texts)) if texts.contains(&text) => {}
                 Some((_, texts)) => texts.push(text),

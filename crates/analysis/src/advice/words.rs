@@ -156,7 +156,7 @@ pub fn value(facts: &Facts<'_>, choice: &Choice, candidate: &Candidate) -> Prose
         Axis::Dop | Axis::Jobs => candidate.number.to_string().into(),
         Axis::Smt if choice.candidates.first() == Some(candidate) => "one".into(),
         Axis::Smt => "both".into(),
-        Axis::Placement => worded(|one| one.placement.trim().to_owned()).into(),
+        Axis::Placement => worded(|one| one.placement.text.clone()).into(),
         Axis::Service => {
             worded(|one| one.service.as_ref().map_or_else(String::new, ToString::to_string)).into()
         }

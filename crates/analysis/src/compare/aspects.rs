@@ -183,7 +183,7 @@ pub fn apart(one: &Treatment, other: &Treatment) -> Vec<String> {
     let options =
         keys.into_iter().map(|key| pair(&format!("the option '{key}'"), &|one| setting(&one.options, key)));
     [
-        pair("the placement", &|one| one.placement.trim().to_owned()),
+        pair("the placement", &|one| one.placement.text.clone()),
         pair("the number of sessions", &|one| one.sessions.to_string()),
         pair("the memory policy", &|one| one.memory.to_string()),
         pair("the arm", &|one| one.arm.to_string()),

@@ -125,7 +125,7 @@ fn own_numbers(setting: &Setting<'_>, observed: &Observed) -> Vec<TreatmentSumma
             TreatmentSummary {
                 name: treatment.name.clone(),
                 group: treatment.group.clone(),
-                placement: treatment.placement.clone(),
+                placement: treatment.placement.to_string(),
                 sessions: treatment.sessions,
                 runs: used.len() as u32,
                 failed,

@@ -125,7 +125,7 @@ fn is_other(facts: &Facts<'_>, sweeps: &[Sweep<'_>], treatment: &Treatment) -> b
 
 /// `A (2c1t, 2 sessions, pin=set)`: the placement if the name is another, and the binding if sessions float.
 fn label(treatment: &Treatment) -> String {
-    let (name, placement) = (bare(&treatment.name), treatment.placement.trim());
+    let (name, placement) = (bare(&treatment.name), treatment.placement.text.as_str());
     let mut about: Vec<String> = Vec::new();
     if name != placement {
         about.push(placement.to_owned());

@@ -25,7 +25,7 @@ pub fn finding_of(facts: &Facts<'_>) -> Option<Finding> {
 }
 
 fn clause(facts: &Facts<'_>, estimate: &Estimate, is_placed: bool) -> Prose {
-    let placement = facts.study.treatment(&estimate.treatment).map(|(_, top)| top.placement.trim());
+    let placement = facts.study.treatment(&estimate.treatment).map(|(_, top)| top.placement.text.as_str());
     let group = facts.group_words(facts.group_of(&estimate.treatment));
     let mut place = placement.filter(|_| is_placed).map_or(String::new(), |place| format!(" on {place}"));
     if !group.is_empty() {

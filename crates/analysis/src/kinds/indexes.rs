@@ -24,9 +24,8 @@ use crate::{Estimate, Facts, Finding, FindingKind, Ratio};
 use std::collections::{BTreeMap, BTreeSet};
 use threadwise_document::chart::ChartWords;
 use threadwise_document::{Block, Cell, Column, Prose, Says, Section, Shown, Table, prose};
-use threadwise_machine::placement::{self, Resolved};
-use threadwise_machine::{Draw, Placement};
-use threadwise_study::{Comparison, ComparisonKind, Study, Workload};
+use threadwise_machine::{Draw, placement};
+use threadwise_study::{Comparison, ComparisonKind, Study, Treatment, Workload};
 
 /// Gains under one lock over those under another.
 pub(crate) const LOCK_GAINS: Question = Question { ask, ..Question::new("lock-gains") };
@@ -212,10 +211,9 @@ fn from_what(facts: &Facts<'_>, comparison: &str) -> Option<From> {
 /// How many cores and logical CPUs a treatment uses.
 fn occupied(facts: &Facts<'_>, name: &str) -> Option<(usize, usize)> {
     let (_, treatment) = facts.study.treatment(name)?;
-    let parsed: Placement = treatment.placement.parse().ok()?;
     let draw = Draw::identity(facts.topology);
-    let found: Resolved =
-        placement::resolve(&parsed, facts.topology, &draw, treatment.sessions, treatment.pin).ok()?;
+    let Treatment { placement, sessions, pin, .. } = treatment;
+    let found = placement::resolve(placement, facts.topology, &draw, *sessions, *pin).ok()?;
     let cpus = found.set();
     let core = |cpu| facts.topology.cores.iter().position(|core| core.cpus.contains(cpu));
     let cores: BTreeSet<Option<usize>> = cpus.iter().map(core).collect();

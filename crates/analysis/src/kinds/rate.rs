@@ -145,7 +145,7 @@ fn treatments(facts: &Facts<'_>, nouns: &Nouns, shown: Shown) -> Table {
         table.rows.extend(members.into_iter().map(|summary| {
             let metric = |name: &str| Cell::mean(summary.metrics.get(name));
             let mut cells = vec![
-                Cell::named(facts.label(&summary.name, group), summary.placement.trim()),
+                Cell::named(facts.label(&summary.name, group), summary.placement.as_str()),
                 Cell::Count(summary.sessions.into()),
                 Cell::interval(summary.metrics.get(THROUGHPUT)),
                 ratio(facts, summary),
@@ -264,7 +264,7 @@ fn rates(facts: &Facts<'_>, nouns: &Nouns, group: &str) -> Table {
         let rate = summary.metrics.get(THROUGHPUT)?;
         Some(vec![
             Cell::text(facts.label(&summary.name, group)),
-            Cell::text(summary.placement.trim()),
+            Cell::text(summary.placement.as_str()),
             Cell::Count(summary.sessions.into()),
             Cell::Interval(rate.clone()),
         ])

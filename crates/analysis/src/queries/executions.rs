@@ -242,7 +242,7 @@ impl<'a> Executions<'a> {
 
     /// The same words, or the same logical CPUs in every block that has both.
     fn is_same_place(&self, one: usize, other: usize) -> bool {
-        let text = |at: usize| self.study.treatments[at].placement.trim();
+        let text = |at: usize| self.study.treatments[at].placement.text.as_str();
         let both = self.together(&[one, other]);
         text(one) == text(other)
             || !both.is_empty() && both.iter().all(|cells| cells[0].cpus() == cells[1].cpus())

@@ -77,7 +77,7 @@ fn map_of(table: &Executions<'_>, ladders: &[Ladder], variant: String) -> Option
     let plateaus = ladders.iter().filter_map(|ladder| plateau(table, ladder, cores));
     let mut plateaus: Vec<Plateau> = plateaus.collect();
     plateaus.sort_by_key(|plateau| plateau.streams);
-    let placement = table.study.treatments[first].placement.clone();
+    let placement = table.study.treatments[first].placement.to_string();
     (!cells.is_empty()).then_some(HeatMap { placement, variant, cores, dops, streams, cells, plateaus })
 }
 
@@ -131,8 +131,8 @@ fn plateau(table: &Executions<'_>, ladder: &Ladder, cores: Option<u32>) -> Optio
 /// Placement, and what else distinguishes a map's treatments.
 fn place_words(map: &HeatMap) -> String {
     match map.variant.as_str() {
-        "" => map.placement.trim().to_owned(),
-        variant => format!("{} ({variant})", map.placement.trim()),
+        "" => map.placement.clone(),
+        variant => format!("{} ({variant})", map.placement.as_str()),
     }
 }
 

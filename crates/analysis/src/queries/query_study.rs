@@ -270,7 +270,7 @@ impl<'a> Choice<'a> {
         by_size.sort_by_key(|at| Reverse((all[*at].dop, all[*at].streams)));
         let mut places = BTreeSet::new();
         let mut is_highest = |at: &usize| {
-            places.insert((found.facts.group_of(&all[*at].treatment), all[*at].placement.trim()))
+            places.insert((found.facts.group_of(&all[*at].treatment), all[*at].placement.as_str()))
         };
         let (mut chosen, others): (Vec<usize>, Vec<usize>) = by_size.into_iter().partition(&mut is_highest);
         let most = if all.len() <= MAX_SHOWN { MAX_SHOWN } else { chosen.len().clamp(MIN_SHOWN, MAX_SHOWN) };

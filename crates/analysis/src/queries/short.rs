@@ -136,7 +136,7 @@ impl Beside<'_, '_> {
         };
         ShortQueries {
             treatment: treatment.name.clone(),
-            placement: treatment.placement.clone(),
+            placement: treatment.placement.to_string(),
             dop,
             streams: treatment.sessions,
             sessions: self.table.study.short_sessions(treatment),
@@ -260,7 +260,7 @@ fn of_placement(found: QueryStudy<'_>, limit: &DopLimit) -> Prose {
     let (facts, queries) = (found.facts, found.queries);
     let rows: Vec<&ShortQueries> = queries.short.iter().filter(|row| row.lowest == limit.lowest).collect();
     let group = facts.group_words(facts.group_of(&limit.lowest));
-    let place = format!("{} {group}", limit.placement.trim());
+    let place = format!("{} {group}", limit.placement.as_str());
     let place = place.trim_end();
     let is_apart = queries.short.iter().any(|row| row.streams != limit.streams);
     let streams = counted(limit.streams as usize, "stream");

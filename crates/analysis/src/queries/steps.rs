@@ -56,7 +56,7 @@ pub fn steps(table: &Executions<'_>, plans: &Plans) -> Vec<DopStep> {
         let [from, to] = [from, to].map(|at| &table.study.treatments[at]);
         let mut add = |query: Option<u8>, speed: Ratio, cpu, plan_change, (mark, is_good)| {
             let step = DopStep {
-                placement: to.placement.clone(),
+                placement: to.placement.to_string(),
                 streams: to.sessions,
                 from: from.name.clone(),
                 to: to.name.clone(),
@@ -176,7 +176,7 @@ fn together_words(all: &[&DopStep]) -> Option<Prose> {
 
 /// `4 over 2 on all`.
 fn name(step: &DopStep) -> String {
-    format!("{} over {} on {}", step.to_dop, step.from_dop, step.placement.trim())
+    format!("{} over {} on {}", step.to_dop, step.from_dop, step.placement.as_str())
 }
 
 /// `Q2 (2 over 1 on all)`; the largest first. By rank alone: intervals of the largest of many steps and queries would

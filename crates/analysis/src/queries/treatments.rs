@@ -74,7 +74,7 @@ fn figures(table: &Executions<'_>, plans: &Plans, side: &[usize]) -> Option<Trea
     let of_query = |query: &u8| Some((*query, of_query(table, plans, side, &blocks, *query)?));
     Some(TreatmentQueries {
         treatment: treatment.name.clone(),
-        placement: treatment.placement.clone(),
+        placement: treatment.placement.to_string(),
         dop: table.dop(at),
         streams: treatment.sessions,
         blocks: blocks.len() as u32,
@@ -219,7 +219,7 @@ fn row(found: QueryStudy<'_>, measured: &TreatmentQueries) -> Vec<(Column, Cell)
     let label = found.label(&measured.treatment);
     // `all d4` on `all` says it.
     let is_said = label.split(' ').any(|word| word == measured.placement);
-    let place = if is_said { "" } else { measured.placement.trim() };
+    let place = if is_said { "" } else { measured.placement.as_str() };
     // A twin's own figures are included in those of the baseline.
     let role = found.role(measured);
     let twin = found.baseline(measured).filter(|_| role == Role::BaselineTwin);

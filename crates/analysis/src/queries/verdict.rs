@@ -77,7 +77,7 @@ fn total(found: QueryStudy<'_>, choice: &Choice<'_>) -> Option<Finding> {
 /// own.
 fn one_baseline(queries: &Queries, figure: impl Fn(&TreatmentQueries) -> Option<Prose>) -> Option<Prose> {
     let [Baseline { both: one, .. }] = queries.baselines.as_slice() else { return None };
-    let (name, placement) = (&one.treatment, one.placement.trim());
+    let (name, placement) = (&one.treatment, one.placement.as_str());
     let dop = one.dop.filter(|dop| !name.contains(&format!("d{dop}")));
     let dop = dop.map_or_else(String::new, |dop| format!("DOP {dop} "));
     let is_reported = dop.is_empty() && name.contains(placement);

@@ -26,7 +26,7 @@ fn lists(seats: &[Seat<'_>]) -> Study {
         let set = levels.clone().map(|(key, value)| (key, OptionValue::Text(value)));
         Treatment {
             name: (*name).to_owned(),
-            placement: (*placement).to_owned(),
+            placement: placement.parse().unwrap(),
             sessions: *jobs,
             options: parser.options().into_iter().chain(set).collect(),
             factors: levels.collect(),

@@ -22,10 +22,10 @@ pub use remark::remark;
 pub use resolve::resolve;
 pub use service::{Service, resolve_service};
 
-/// A parsed placement, not yet bound to a machine.
+/// A parsed placement, not yet bound to a machine. Its serde form is its text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Placement {
-    /// The user's text.
+    /// The user's text, without space around it.
     pub text: String,
     /// Its meaning.
     pub expression: Expression,

@@ -3,7 +3,7 @@
 use super::*;
 use threadwise_analysis::Analysis;
 use threadwise_analysis::queries::plan_name;
-use threadwise_machine::{Pin, Topology};
+use threadwise_machine::{Pin, Placement, Topology};
 use threadwise_study::{Design, QueryExecution, Role, RunStatus, Stopping, Study, Treatment};
 
 fn study() -> Study {
@@ -11,7 +11,7 @@ fn study() -> Study {
         name: "dop-2".to_owned(),
         group: String::new(),
         role: Role::Compared,
-        placement: "=2c1t".to_owned(),
+        placement: Placement { text: "=2c1t".to_owned(), .."2c1t".parse().unwrap() },
         sessions: 2,
         pin: Pin::Set,
         memory: Default::default(),

@@ -122,7 +122,7 @@ fn study(rounds: u32, blocks: u32) -> Study {
                 name: format!("{name}/{suffix}"),
                 group: group.to_owned(),
                 role,
-                placement: placement.to_owned(),
+                placement: placement.parse().unwrap(),
                 sessions,
                 pin: Pin::Each,
                 memory: Default::default(),
@@ -264,7 +264,7 @@ fn runs(study: &Study, topology: &Topology, blocks: u32, rounds: u32) -> Vec<Run
             let base = GROUPS.iter().find(|(_, group, _)| *group == treatment.group).map_or(0.0, |g| g.2);
             let label = treatment.name.split('/').next().unwrap_or("");
             let factor = TREATMENTS.iter().find(|(name, ..)| *name == label).map_or(0.0, |t| t.3);
-            let cpus = cpus_of(&treatment.placement, block);
+            let cpus = cpus_of(&treatment.placement.text, block);
             let of_block = 1.0 + 0.06 * (draws.next() - 0.5);
             let slices = (0..rounds).map(|round| {
                 // A round takes the treatments in another order each time.
@@ -396,7 +396,7 @@ fn analysis(study: &Study, runs: &[Run], blocks: u32) -> Analysis {
         TreatmentSummary {
             name: t.name.clone(),
             group: t.group.clone(),
-            placement: t.placement.clone(),
+            placement: t.placement.to_string(),
             sessions: t.sessions,
             runs: values.len() as u32,
             failed,

@@ -78,7 +78,7 @@ mod tests {
             name: "one".into(),
             group: String::new(),
             role: Role::Compared,
-            placement: "1c1t".into(),
+            placement: "1c1t".parse().unwrap(),
             sessions,
             pin: threadwise_machine::Pin::Each,
             memory: threadwise_machine::Memory::Local,

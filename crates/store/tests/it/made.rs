@@ -38,7 +38,7 @@ fn treatment(name: &str, role: Role, placement: &str, sessions: u32) -> Treatmen
         name: name.into(),
         group: "l2".into(),
         role,
-        placement: placement.into(),
+        placement: placement.parse().unwrap(),
         sessions,
         pin: if sessions > 2 { Pin::Set } else { Pin::Each },
         memory: if sessions > 2 {

@@ -462,7 +462,7 @@ fn treatments(groups: &[Group]) -> Vec<Treatment> {
             name: group.whole(&candidate.name),
             group: name.join(","),
             role: candidate.role,
-            placement: candidate.placement.text.clone(),
+            placement: candidate.placement.clone(),
             sessions: candidate.sessions,
             pin: candidate.pin,
             memory: candidate.memory.clone(),

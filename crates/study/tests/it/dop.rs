@@ -43,8 +43,10 @@ fn a_guest_without_siblings_has_one_placement_less() {
 fn a_server_has_powers_of_two_cores_and_logical_cpus() {
     let study = tpch(&server(), &Overrides::default());
     let dops = |placement: &str| -> Vec<i64> {
-        let compared =
-            study.treatments.iter().filter(|one| one.placement == placement && one.role == Role::Compared);
+        let compared = study
+            .treatments
+            .iter()
+            .filter(|one| one.placement.text == placement && one.role == Role::Compared);
         compared.map(|one| one.options["dop"].to_string().parse().unwrap()).collect()
     };
     assert_eq!(dops("no-smt"), [2, 4, 8, 16]);
@@ -237,7 +239,7 @@ fn a_parallel_scan_has_degrees_on_whole_and_doubled_up_cores() {
         |topology: &Topology| resolve("parallel-workers", topology, &Overrides::default()).unwrap();
     let study = resolved(&server());
     let dops = |placement: &str| -> Vec<String> {
-        let members = study.treatments.iter().filter(|one| one.placement == placement);
+        let members = study.treatments.iter().filter(|one| one.placement.text == placement);
         members
             .filter(|one| one.role != Role::BaselineTwin)
             .map(|one| one.options["dop"].to_string())

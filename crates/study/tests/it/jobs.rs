@@ -60,7 +60,7 @@ fn a_server_has_both_placements_and_their_ratios() {
         automatic
             .treatments
             .iter()
-            .filter(|treatment| treatment.placement == placement)
+            .filter(|treatment| treatment.placement.text == placement)
             .map(|treatment| treatment.sessions)
             .max()
     };

@@ -4,7 +4,7 @@
 
 use crate::support::{MIB, machine};
 use threadwise_machine::placement::{resolve, resolve_service};
-use threadwise_machine::{Draw, Pin, Placement, Topology};
+use threadwise_machine::{Draw, Pin, Topology};
 use threadwise_study::Study;
 use threadwise_study::load::{Overrides, StudyFile};
 
@@ -28,8 +28,7 @@ pub fn study(preset: &str, topology: &Topology) -> Study {
 fn place(study: &Study, name: &str, topology: &Topology) -> (String, Option<String>) {
     let (_, treatment) = study.treatment(name).unwrap_or_else(|| panic!("no {name}: {:?}", study.left_out));
     let draw = Draw::identity(topology);
-    let placement: Placement = treatment.placement.parse().unwrap();
-    let found = resolve(&placement, topology, &draw, treatment.sessions, Pin::Each).unwrap();
+    let found = resolve(&treatment.placement, topology, &draw, treatment.sessions, Pin::Each).unwrap();
     let service = treatment.service.as_ref();
     let service =
         service.map(|service| resolve_service(service, topology, &draw, &found).unwrap().to_string());

@@ -55,7 +55,7 @@ fn what_is_beyond_stands_beside_the_same_sessions_on_whole_cpus() {
     assert!(!names(&study).iter().any(|name| name.starts_with("whole-1 same")), "{:?}", names(&study));
     let study = preset("session-sweep").resolve(&server(), &under(3.0)).unwrap();
     let all = study.treatments.iter().find(|treatment| treatment.name.starts_with("whole-3")).unwrap();
-    assert_eq!(all.placement, "spread:3");
+    assert_eq!(all.placement.text, "spread:3");
     for (beyond, whole) in of_kind(&study, "quota") {
         let sessions = |name: &str| study.treatment(name).unwrap().1.sessions;
         assert_eq!(sessions(beyond), sessions(whole), "{beyond} : {whole}");

@@ -82,7 +82,7 @@ fn the_default_study_on_a_guest_with_two_logical_cpus() {
     );
     assert_eq!((blocks(&study, "alone/l2"), blocks(&study, "sessions-3/large")), (1115, 32_768));
     let past = treatment(&study, "sessions-3/large");
-    assert_eq!((past.placement.as_str(), past.sessions, past.pin), ("spread:2", 3, Pin::Each));
+    assert_eq!((past.placement.text.as_str(), past.sessions, past.pin), ("spread:2", 3, Pin::Each));
     assert_eq!(past.factors["data"], "large");
     assert_eq!(past.options["data"], OptionValue::Text("memory".into()));
     // 9 treatments of 10 slices of 54 ms.
@@ -148,7 +148,7 @@ fn a_sweep_point_that_is_there_already_is_not_run_twice() {
             "sweep-step 4-6/memory: sessions-6/memory / sessions-4/memory [sweep-step]",
         ]
     );
-    assert_eq!(treatment(&study, "sessions-6/memory").placement, "spread:4");
+    assert_eq!(treatment(&study, "sessions-6/memory").placement.text, "spread:4");
     assert!(!names(&study).contains(&"sessions-4/l2"), "the sweep is for one level");
 }
 

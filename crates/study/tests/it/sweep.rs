@@ -25,7 +25,7 @@ fn sessions(study: &Study, word: &str) -> Vec<u32> {
 fn auto_has_points_at_the_cores_of_package_node_and_machine() {
     let study = swept("sessions = \"auto\"", &machine(2, 6, 2, Some(MIB), Some(32 * MIB)));
     assert_eq!(sessions(&study, "sessions-"), [2, 4, 6, 8, 12, 16, 24, 36]);
-    assert_eq!(treatment(&study, "sessions-36").placement, "spread:24");
+    assert_eq!(treatment(&study, "sessions-36").placement.text, "spread:24");
     assert_eq!(compared(&study, "beyond-cores"), ["beyond-cores 12-24: sessions-24 / sessions-12"]);
     // Where the next point is the last one, the step says it.
     let guest = swept("sessions = \"auto\"", &small_guest());
@@ -52,7 +52,7 @@ fn both_orders_are_arms_of_one_sweep() {
             "packed-12"
         ]
     );
-    assert_eq!(treatment(&study, "packed-4").placement, "packed:4");
+    assert_eq!(treatment(&study, "packed-4").placement.text, "packed:4");
     assert_eq!(
         study.left_out,
         ["packed at 1, 8 sessions: the same logical CPUs as spread on this machine"],
@@ -71,7 +71,7 @@ fn both_orders_are_arms_of_one_sweep() {
     );
     let one = swept("order = [\"packed\"]\nsessions = [2, 4]", &topology);
     assert_eq!(names(&one)[2..], ["sessions-2", "sessions-4"], "one order needs no name");
-    assert_eq!(treatment(&one, "sessions-2").placement, "packed:2");
+    assert_eq!(treatment(&one, "sessions-2").placement.text, "packed:2");
 }
 
 /// The published list on a machine with fewer logical CPUs: sessions share them.
@@ -84,7 +84,7 @@ fn the_published_list_runs_on_a_smaller_machine() {
         Overrides { options: [("data".into(), OptionValue::Text("l2".into()))].into(), ..overrides };
     let study = study.resolve(&machine(1, 2, 2, Some(MIB), Some(32 * MIB)), &overrides).unwrap();
     assert_eq!(sessions(&study, "sessions-"), points);
-    assert_eq!(treatment(&study, "sessions-32").placement, "spread:4");
+    assert_eq!(treatment(&study, "sessions-32").placement.text, "spread:4");
 }
 
 #[test]

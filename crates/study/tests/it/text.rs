@@ -4,7 +4,7 @@
 use crate::support::{default_study, server, small_guest};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
-use threadwise_machine::{Memory, Pin};
+use threadwise_machine::{Memory, Pin, Placement};
 use threadwise_study::Quota;
 use threadwise_study::engine::Properties;
 use threadwise_study::load::{from_toml, to_toml};
@@ -32,7 +32,16 @@ fn other_texts_are_refused_with_their_place() {
     );
     let damaged = text.replace("level = 0.95", "level = \"high\"");
     assert!(from_toml(&damaged).unwrap_err().to_string().contains("expected f64"));
+    let placed = text.replace("placement = \"same-core\"", "placement = \"nowhere\"");
+    let error = from_toml(&placed).unwrap_err().to_string();
+    assert!(error.contains("'nowhere' is not a placement: no such name"), "{error}");
     assert!(from_toml("").unwrap_err().to_string().starts_with("stored study:1:1: missing field"));
+}
+
+fn placement() -> impl Strategy<Value = Placement> {
+    let texts =
+        ["one-cpu", "same-core@efficient", "3c1t + 1c2t", "all@p0", "0-3, 8", "package:0.core:1-3.pu:0"];
+    prop::sample::select(texts.to_vec()).prop_map(|text| text.parse().unwrap())
 }
 
 fn words() -> impl Strategy<Value = String> {
@@ -64,7 +73,7 @@ fn any_treatment() -> impl Strategy<Value = Treatment> {
         Memory::Nodes(vec![1, 2, 4]),
     ]);
     let factors = prop::collection::btree_map(words(), words(), 0..3);
-    (words(), words(), role, words(), 0..1_u32 << 20, (pin, memory), options(), factors).prop_map(
+    (words(), words(), role, placement(), 0..1_u32 << 20, (pin, memory), options(), factors).prop_map(
         |(name, group, role, placement, sessions, (pin, memory), options, factors)| Treatment {
             name,
             group,

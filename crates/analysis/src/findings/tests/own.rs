@@ -12,7 +12,7 @@ fn verdict_of(study: &Study, topology: &Topology, runs: &[Run]) -> Vec<Finding> 
 fn with_own_baseline(study: &mut Study) {
     for treatment in study.treatments.iter_mut().filter(|t| t.role != threadwise_study::Role::Compared) {
         treatment.name = treatment.name.replace('A', "two");
-        treatment.placement = "2c1t".to_owned();
+        treatment.placement = "2c1t".parse().unwrap();
         treatment.sessions = 2;
     }
     for name in study.comparisons.iter_mut().flat_map(|comparison| &mut comparison.baseline) {

@@ -361,7 +361,7 @@ fn worded(estimate: &Estimate) -> Prose {
 
 /// `two (2c1t)`, `eight (8c1t, eight processes)`.
 fn placed(commands: &CommandStudy, treatment: &Treatment) -> String {
-    let (name, placement) = (bare(&treatment.name), treatment.placement.trim());
+    let (name, placement) = (bare(&treatment.name), treatment.placement.text.as_str());
     let mut about: Vec<String> = Vec::new();
     if name != placement {
         about.push(placement.to_owned());

@@ -131,7 +131,7 @@ fn treatments(facts: &Facts<'_>, found: &Commands, headline: &Quantity) -> Table
     let has_elapsed = headline.metric != ELAPSED && !has_jobs;
     let row = |line: Line<'_>| {
         let other = |metric: &str| Cell::mean(value(facts, found, line.treatment, metric));
-        let named = Cell::named(line.label, line.treatment.placement.trim());
+        let named = Cell::named(line.label, line.treatment.placement.text.as_str());
         let mut row = vec![(Column::text("treatment").shorten_at(1), named)];
         row.extend(processes(found, line.treatment.sessions, 3));
         row.extend(
@@ -242,7 +242,7 @@ fn value_table(facts: &Facts<'_>, quantity: &Quantity, group: &str, all: &[Line<
     let about: Vec<&str> = [better(quantity), &floor].into_iter().filter(|part| !part.is_empty()).collect();
     let caption = prose!("{}{} ({})", heading(quantity), place(facts, group), about.join(", "));
     let row = |line: &Line<'_>| {
-        let placement = Cell::text(line.treatment.placement.trim());
+        let placement = Cell::text(line.treatment.placement.text.as_str());
         vec![
             (Column::text("treatment"), Cell::text(line.label)),
             (Column::text("placement").shown(Shown::Page), placement),
@@ -260,7 +260,7 @@ fn value_chart(quantity: &Quantity, known: &[(&Line<'_>, &Interval)]) -> ValueCh
         let end = |end: f64| interval.has_ends().then_some(end / scale);
         ValueRow {
             label: line.label.to_owned(),
-            against: if line.is_baseline() { BASELINE } else { &line.treatment.placement }.to_owned(),
+            against: if line.is_baseline() { BASELINE } else { &line.treatment.placement.text }.to_owned(),
             mean: interval.mean / scale,
             low: end(interval.low),
             high: end(interval.high),
@@ -325,7 +325,7 @@ fn costs(found: &Commands, label: Cell, summary: &TreatmentSummary) -> Vec<(Colu
     let metric = |name: &str| Cell::interval(summary.metrics.get(name));
     let mut row = vec![
         (Column::text("treatment"), label),
-        (Column::text("placement"), Cell::text(summary.placement.trim())),
+        (Column::text("placement"), Cell::text(summary.placement.as_str())),
     ];
     row.extend(processes(found, summary.sessions, 0));
     row.push((Column::figure("elapsed"), metric(ELAPSED)));

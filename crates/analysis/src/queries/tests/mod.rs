@@ -38,7 +38,7 @@ pub(crate) fn study_of(queries: &str, treatments: &[&str]) -> Study {
     for (at, treatment) in study.treatments.iter_mut().enumerate() {
         treatment.pin = Pin::Set;
         if at < 2 {
-            treatment.placement = "no-smt".to_owned();
+            treatment.placement = "no-smt".parse().unwrap();
         }
         let dop = at
             .checked_sub(2)

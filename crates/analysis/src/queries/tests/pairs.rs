@@ -106,7 +106,7 @@ fn steps_of_dop_have_the_ratio_of_cpu_time() {
             .into_iter()
             .map(|mut treatment| {
                 if treatment.name == "both" {
-                    treatment.placement = "no-smt".to_owned();
+                    treatment.placement = "no-smt".parse().unwrap();
                 }
                 treatment
             })

@@ -65,7 +65,7 @@ fn treatment(at: usize, row: &(&str, &str, f64, f64), options: &[(String, String
     treatment.name = row.0.to_owned();
     treatment.group = String::new();
     treatment.role = [Role::Baseline, Role::BaselineTwin].get(at).copied().unwrap_or(Role::Compared);
-    treatment.placement = row.1.to_owned();
+    treatment.placement = row.1.parse().unwrap();
     treatment.sessions = if at < 2 { 1 } else { 2 };
     treatment.factors.clear();
     treatment.options =

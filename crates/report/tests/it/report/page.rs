@@ -19,7 +19,7 @@ pub fn hostile() -> Fixture {
     study.workload = format!("{}{HOSTILE}", study.workload).into();
     study.left_out.push(HOSTILE.to_owned());
     for treatment in &mut study.treatments {
-        [&mut treatment.name, &mut treatment.group, &mut treatment.placement].into_iter().for_each(evil);
+        [&mut treatment.name, &mut treatment.group, &mut treatment.placement.text].into_iter().for_each(evil);
         treatment.options.insert(HOSTILE.to_owned(), threadwise_study::OptionValue::Text(HOSTILE.to_owned()));
         treatment.factors.insert(HOSTILE.to_owned(), HOSTILE.to_owned());
     }

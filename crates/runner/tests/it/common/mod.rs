@@ -167,7 +167,7 @@ pub fn treatment(name: &str, role: Role, placement: &str) -> Treatment {
         name: name.into(),
         group: String::new(),
         role,
-        placement: placement.into(),
+        placement: placement.parse().unwrap(),
         sessions: 1,
         pin: Pin::Each,
         memory: Memory::Local,

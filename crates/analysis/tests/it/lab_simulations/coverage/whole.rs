@@ -20,7 +20,7 @@ pub fn study() -> Study {
         name: name.to_owned(),
         group: String::new(),
         role,
-        placement: "one-cpu".to_owned(),
+        placement: "one-cpu".parse().unwrap(),
         sessions: 1,
         pin: Pin::Each,
         memory: Default::default(),

@@ -136,7 +136,7 @@ fn runs(fixture: &Fixture, mut host: Host, cpus: u32, (blocks, rounds): (u32, u3
         now_ns += 2_500_000_000;
         let first = runs.len();
         for treatment in &fixture.study.treatments {
-            let is_two = treatment.placement == "same-package" && cpus > 1;
+            let is_two = treatment.placement.text == "same-package" && cpus > 1;
             runs.push(Run {
                 id: runs.len() as u64 + 1,
                 block,

@@ -20,7 +20,7 @@ pub fn study(points: &[Point], throughput: bool) -> Study {
         name: name.clone(),
         group: String::new(),
         role: [Role::Baseline, Role::BaselineTwin].get(at).copied().unwrap_or(Role::Compared),
-        placement: (*placement).to_owned(),
+        placement: placement.parse().unwrap(),
         sessions: *streams,
         pin: Pin::Set,
         memory: Default::default(),

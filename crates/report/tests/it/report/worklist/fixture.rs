@@ -84,7 +84,7 @@ fn treatment((at, (name, placement, jobs, _)): (usize, &(&str, &str, u32, f64)))
         name: (*name).to_owned(),
         group: String::new(),
         role: [Role::Baseline, Role::BaselineTwin].get(at).copied().unwrap_or(Role::Compared),
-        placement: (*placement).to_owned(),
+        placement: placement.parse().unwrap(),
         sessions: *jobs,
         pin: Pin::Set,
         memory: Default::default(),
