@@ -12,9 +12,9 @@ use crate::estimate::{Observed, ObservedBlock};
 use crate::setting::Setting;
 use schemars::JsonSchema;
 use serde::Serialize;
-use threadwise_statistics::{Clusters, MergedLatency, arithmetic, geometric, per, t_quantile};
+use threadwise_statistics::{Clusters, MergedLatency, arithmetic, geometric, per};
 use threadwise_study::arrivals::{QUEUED_NS, UNSERVED, WOKEN_LATE_NS};
-use threadwise_study::{Run, Study};
+use threadwise_study::{Run, Treatment};
 
 /// The percentile that a bound is for.
 pub const BOUND_QUANTILE: f64 = 0.99;
@@ -78,13 +78,9 @@ impl LoadPoint {
             return Keeps::ShownNot;
         }
         let clusters = self.clusters.as_ref();
-        let Some(share) = clusters.and_then(|one| one.share_within(bound_ns as u64, BOUND_QUANTILE)) else {
-            return Keeps::Open;
-        };
-        let Some(least) = t_quantile(1.0 - alpha / 2.0, share.degrees) else { return Keeps::Open };
-        match share.t_against(BOUND_QUANTILE) {
-            t if t >= least => Keeps::Shown,
-            t if t <= -least => Keeps::ShownNot,
+        match clusters.and_then(|one| one.share_above(bound_ns as u64, alpha)) {
+            Some(share) if share.high <= 1.0 - BOUND_QUANTILE => Keeps::Shown,
+            Some(share) if share.low > 1.0 - BOUND_QUANTILE => Keeps::ShownNot,
             _ => Keeps::Open,
         }
     }
@@ -142,30 +138,37 @@ pub(crate) fn load(setting: &Setting<'_>, observed: &Observed, runs: &[Run]) -> 
     if !study.is_at_a_rate() {
         return None;
     }
-    let point = |at: usize| {
+    let runs_of = |at: usize| -> Vec<&Run> {
         let of_block = |block: &ObservedBlock| {
             observed.usable(block, at)?;
             runs.get(block.sources[at]?)
         };
-        let of_treatment: Vec<&Run> = observed.blocks.iter().filter_map(of_block).collect();
-        let waiting = waiting(observed, at, setting.alpha);
-        point(study, at, &of_treatment, waiting, setting.alpha)
+        observed.blocks.iter().filter_map(of_block).collect()
     };
-    Some(Load { points: (0..study.treatments.len()).filter_map(point).collect() })
+    let mut latencies: Vec<Option<Clusters>> =
+        (0..study.treatments.len()).map(|at| clusters(&runs_of(at))).collect();
+    Clusters::correlate(&mut latencies.iter_mut().flatten().collect::<Vec<_>>(), BOUND_QUANTILE);
+    let point = |(at, clusters): (usize, Option<Clusters>)| {
+        let waiting = waiting(observed, at, setting.alpha);
+        point(&study.treatments[at], clusters, &runs_of(at), waiting, setting.alpha)
+    };
+    Some(Load { points: latencies.into_iter().enumerate().filter_map(point).collect() })
+}
+
+/// Latencies of the runs of a treatment, one a block.
+fn clusters(runs: &[&Run]) -> Option<Clusters> {
+    let answered: Vec<MergedLatency> = runs.iter().map(|run| merged(run)).collect();
+    let unserved = runs.iter().map(|run| of_slices(run, UNSERVED) as u64);
+    Clusters::with_unanswered(&answered.iter().zip(unserved).collect::<Vec<_>>())
 }
 
 fn point(
-    study: &Study,
-    at: usize,
+    treatment: &Treatment,
+    clusters: Option<Clusters>,
     runs: &[&Run],
     waiting_share: Option<Interval>,
     alpha: f64,
 ) -> Option<LoadPoint> {
-    let treatment = &study.treatments[at];
-    let answered: Vec<MergedLatency> = runs.iter().map(|run| merged(run)).collect();
-    let blocks: Vec<(&MergedLatency, u64)> =
-        answered.iter().zip(runs).map(|(block, run)| (block, of_slices(run, UNSERVED) as u64)).collect();
-    let clusters = Clusters::with_unanswered(&blocks);
     let quantile = |q: f64| clusters.as_ref()?.quantile(q, alpha);
     let mean = |unit: &str, value: fn(&Run) -> Option<f64>| {
         arithmetic(&runs.iter().filter_map(|run| value(run)).collect::<Vec<f64>>(), unit, alpha)

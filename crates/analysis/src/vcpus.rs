@@ -313,3 +313,45 @@ mod tests {
         assert!((0.2..0.8).contains(&unknown), "{unknown}");
     }
 }
+
+#[cfg(test)]
+mod lab_simulations {
+    use super::*;
+    use threadwise_statistics::Normal;
+
+    /// How often what is said to look like threads or like cores is right, by the probability that is stated: the second
+    /// threads of half of the servers add 10 to 70%, the cores of the other half 75 to 105%.
+    #[test]
+    #[ignore = "laboratory: simulations"]
+    fn guesses_what_vcpus_are_are_right_as_often_as_they_say() {
+        const SERVERS: u64 = 20_000;
+        for (sd, ar1, blocks) in
+            [(0.02, 0.0, 8), (0.05, 0.0, 8), (0.1, 0.0, 8), (0.05, 0.6, 8), (0.1, 0.6, 16), (0.1, 0.0, 3)]
+        {
+            let mut random = Normal::new(1);
+            let mut guesses: Vec<(f64, bool)> = Vec::new();
+            for server in 0..SERVERS {
+                let is_threads = server % 2 == 0;
+                let [low, high]: [f64; 2] = if is_threads { [1.1, 1.7] } else { [1.75, 2.05] };
+                let truth = (low + (high - low) * random.uniform()).ln();
+                let noise = random.correlated(blocks, ar1);
+                let series: Vec<f64> = noise.iter().map(|noise| truth + sd * noise).collect();
+                let probability = probability_of_threads(&MeanEstimate::of(&series).unwrap());
+                if probability.max(1.0 - probability) >= LIKELY {
+                    let says_threads = probability > 0.5;
+                    guesses.push((probability.max(1.0 - probability), says_threads == is_threads));
+                }
+            }
+            let count = guesses.len() as f64;
+            let stated = guesses.iter().map(|(probability, _)| probability).sum::<f64>() / count;
+            let right = guesses.iter().filter(|(_, is_right)| *is_right).count() as f64 / count;
+            println!(
+                "vCPUs, {sd} AR {ar1}, {blocks} blocks: {:.1}% right where {:.1}% is stated; guesses of {:.0}%",
+                100.0 * right,
+                100.0 * stated,
+                100.0 * count / SERVERS as f64
+            );
+            assert!(right >= stated - 0.02, "{sd} {ar1} {blocks}: {right} {stated}");
+        }
+    }
+}

@@ -1,13 +1,19 @@
 //! Quantiles and shares of all steps of several blocks, with intervals over blocks.
 //!
-//! Steps of one block resemble each other: they share its cores, its moment and its queue. So the block is the unit. The
-//! share of the steps at or below a value is a ratio of two sums over blocks, with the standard error of a ratio
-//! estimator (W. G. Cochran, "Sampling Techniques", 3rd ed., 1977, section 6.4, and 9A for unequal clusters); the
-//! interval of a quantile are the values between which that share's interval lies (R. S. Woodruff, J. Am. Stat. Assoc.
-//! 47, 1952). No block needs steps enough for a percentile of its own.
+//! Steps of one block resemble each other: they share its cores, its moment and its queue. So the block is the unit. A
+//! queue that is a little slower has many times as many slow steps, so that the shares of blocks are far from normal, and
+//! a few bad blocks that were not met would be most of what is above a bound. Their logarithms are close to normal, and
+//! the interval is that of the mean of a log-normal quantity (G. Y. Zou, J. Taleban, C. Y. Huo, Computational Statistics
+//! and Data Analysis 53, 2009: limits of the mean and of half of the variance, joined), never narrower than that of
+//! independent steps (E. B. Wilson, J. Am. Stat. Assoc. 22, 1927). The interval of a quantile holds the values that the
+//! interval of a share does not exclude (R. S. Woodruff, J. Am. Stat. Assoc. 47, 1952). No block needs steps enough for a
+//! percentile of its own.
 
+use crate::correlation::{common, of_one};
 use crate::latency::MergedLatency;
-use crate::student::t_quantile;
+use crate::mean::MeanEstimate;
+use crate::student::{summary, t_quantile};
+use crate::variances::chi_squared_quantile;
 use threadwise_document::Interval;
 
 /// The latencies of a treatment, block by block.
@@ -15,6 +21,8 @@ use threadwise_document::Interval;
 pub struct Clusters {
     blocks: Vec<Steps>,
     all: Steps,
+    /// Lag-1 correlation of the logarithms of shares of neighbouring blocks.
+    correlation: f64,
 }
 
 /// Stands for the latency of what was not answered: longer than all others.
@@ -44,11 +52,10 @@ impl Steps {
         self.0.last().map_or(0.0, |(_, steps)| *steps as f64)
     }
 
-    /// The share that took no longer.
-    fn share_within(&self, latency_ns: u64) -> f64 {
+    /// How many took longer.
+    fn above(&self, latency_ns: u64) -> f64 {
         let after = self.0.partition_point(|(ns, _)| *ns <= latency_ns);
-        let within = after.checked_sub(1).map_or(0, |last| self.0[last].1);
-        within as f64 / self.total()
+        self.total() - after.checked_sub(1).map_or(0.0, |last| self.0[last].1 as f64)
     }
 
     /// The latency of the step of rank ⌈share · steps⌉; `None` if it was not answered.
@@ -69,21 +76,47 @@ impl Steps {
     }
 }
 
-/// A share of the steps with its standard error over blocks.
+/// The interval of the share of the steps that took longer than a latency.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct ClusterShare {
-    /// The share.
-    pub share: f64,
-    /// Its standard error.
-    pub standard_error: f64,
-    /// Blocks less 1.
-    pub degrees: f64,
+pub struct ShareAbove {
+    /// Its lower end.
+    pub low: f64,
+    /// Its upper end.
+    pub high: f64,
 }
 
-impl ClusterShare {
-    /// Student's t of the share less another one; more than 0 if it is larger. Infinite without a standard error.
-    pub fn t_against(&self, other: f64) -> f64 {
-        (self.share - other) / self.standard_error
+/// An end of intervals at one level with so many blocks.
+struct End {
+    /// Student's t: below 0 for the lower end.
+    t: f64,
+    /// By how much the variance may exceed its estimate, as a share of it; below 0 for the lower end.
+    variance: f64,
+}
+
+impl End {
+    /// The lower and the upper one.
+    fn both(blocks: usize, alpha: f64) -> Option<[Self; 2]> {
+        let degrees = blocks.checked_sub(1)? as f64;
+        let end = |p: f64| {
+            let variance = degrees / chi_squared_quantile(1.0 - p, degrees)? - 1.0;
+            Some(Self { t: t_quantile(p, degrees)?, variance })
+        };
+        Some([end(alpha / 2.0)?, end(1.0 - alpha / 2.0)?])
+    }
+
+    /// Of the mean of a quantity that is log-normal over blocks.
+    fn of_log_normal(&self, logs: &[f64], correlation: f64) -> Option<f64> {
+        let mean = MeanEstimate::correlated(logs, correlation)?;
+        let half_variance = summary(logs)?.sd.powi(2) / 2.0;
+        let away = (self.t * mean.standard_error).hypot(self.variance * half_variance);
+        Some((mean.mean + half_variance + away.copysign(self.t)).exp())
+    }
+
+    /// Of a share of independent steps (Wilson).
+    fn of_independent(&self, above: f64, total: f64) -> f64 {
+        let squared = self.t * self.t;
+        let away = self.t * (above * (1.0 - above / total) + squared / 4.0).sqrt();
+        (above + squared / 2.0 + away) / (total + squared)
     }
 }
 
@@ -104,7 +137,20 @@ impl Clusters {
         let buckets: Vec<Vec<(u64, u64)>> =
             blocks.iter().map(of_block).filter(|block| !block.is_empty()).collect();
         let all = Steps::of(buckets.concat());
-        (!buckets.is_empty()).then(|| Self { blocks: buckets.into_iter().map(Steps::of).collect(), all })
+        let blocks: Vec<Steps> = buckets.into_iter().map(Steps::of).collect();
+        (!blocks.is_empty()).then_some(Self { blocks, all, correlation: 0.0 })
+    }
+
+    /// Lets the intervals of treatments that ran in the same blocks allow for correlation of neighbouring blocks, which
+    /// is estimated from all of them together, by their shares above their own quantile.
+    pub fn correlate(family: &mut [&mut Self], q: f64) {
+        let logs = |one: &&mut Self| Some(one.logs(one.all.quantile(q)? as u64, 1.0));
+        let series: Vec<Option<Vec<f64>>> = family.iter().map(logs).collect();
+        let all: Vec<&[f64]> = series.iter().flatten().map(Vec::as_slice).collect();
+        let rho = common(&all);
+        for (one, logs) in family.iter_mut().zip(&series) {
+            one.correlation = logs.as_ref().map_or(rho, |logs| of_one(logs, rho));
+        }
     }
 
     /// Steps of all blocks.
@@ -117,21 +163,31 @@ impl Clusters {
         self.blocks.iter().filter_map(Steps::mean)
     }
 
-    /// The share of the steps that took no longer than this, with its standard error, which is never below that of
-    /// independent steps of which `expected` are as short: blocks that happen to agree prove no more than that.
+    /// The share of all steps that took longer than this, with its interval at level 1 − `alpha`, of which blocks are a
+    /// sample.
     ///
     /// `None` with fewer than two blocks.
-    pub fn share_within(&self, latency_ns: u64, expected: f64) -> Option<ClusterShare> {
-        let (share, total, n) =
-            (self.all.share_within(latency_ns), self.all.total(), self.blocks.len() as f64);
-        if self.blocks.len() < 2 {
-            return None;
+    pub fn share_above(&self, latency_ns: u64, alpha: f64) -> Option<ShareAbove> {
+        Some(self.between(latency_ns, &End::both(self.blocks.len(), alpha)?))
+    }
+
+    fn between(&self, latency_ns: u64, [lower, upper]: &[End; 2]) -> ShareAbove {
+        let (total, above) = (self.all.total(), self.all.above(latency_ns));
+        // For the lower end half a step more in each block must not raise the share of all.
+        let [fewer, more] = [0.5 * total / above.max(0.5), 1.0].map(|added| self.logs(latency_ns, added));
+        let low = lower.of_log_normal(&fewer, self.correlation).unwrap_or(0.0);
+        let high = upper.of_log_normal(&more, self.correlation).unwrap_or(1.0);
+        ShareAbove {
+            low: low.min(lower.of_independent(above, total)),
+            high: high.max(upper.of_independent(above, total)).min(1.0),
         }
-        let residual = |block: &Steps| block.total() * (block.share_within(latency_ns) - share);
-        let squares: f64 = self.blocks.iter().map(residual).map(|one| one * one).sum();
-        let between = (n / (n - 1.0) * squares).sqrt() / total;
-        let independent = (expected * (1.0 - expected) / total).sqrt();
-        Some(ClusterShare { share, standard_error: between.max(independent), degrees: n - 1.0 })
+    }
+
+    /// Logarithms of the shares of blocks above a latency, of half a step more and so many steps in all, so that a block
+    /// without any has one.
+    fn logs(&self, latency_ns: u64, added: f64) -> Vec<f64> {
+        let log = |block: &Steps| ((block.above(latency_ns) + 0.5) / (block.total() + added)).ln();
+        self.blocks.iter().map(log).collect()
     }
 
     /// The quantile alone, nanoseconds, however few steps there are.
@@ -149,18 +205,19 @@ impl Clusters {
         if (1.0 - q) * total < LEAST_ABOVE {
             return None;
         }
-        let at = |share: f64| self.all.quantile(share);
-        let mean = at(q)?;
+        let mean = self.all.quantile(q)?;
         let open = Interval { mean, low: 0.0, high: f64::INFINITY, unit: "ns".to_owned() };
-        let Some(share) = self.share_within(mean as u64, q) else { return Some(open) };
-        let Some(t) = t_quantile(1.0 - alpha / 2.0, share.degrees) else { return Some(open) };
-        let half = t * share.standard_error;
-        // The largest step is no upper end of anything.
-        let high = Some(q + half).filter(|high| (1.0 - high) * total >= 1.0).and_then(at);
-        let low = Some(q - half).filter(|low| *low > 0.0).and_then(at);
+        let Some(ends) = End::both(self.blocks.len(), alpha) else { return Some(open) };
+        let above = |ns: u64| self.between(ns, &ends);
+        // The first latency that is not shown to be below the quantile, and the first that is shown not to be; the
+        // largest step is no upper end of anything.
+        let steps = &self.all.0;
+        let low = steps.partition_point(|(ns, _)| above(*ns).low > 1.0 - q);
+        let high = steps.partition_point(|(ns, _)| above(*ns).high > 1.0 - q);
+        let is_end = |(ns, within): &&(u64, u64)| *ns != UNANSWERED_NS && (*within as f64) < total;
         Some(Interval {
-            low: low.unwrap_or(0.0).min(mean),
-            high: high.unwrap_or(f64::INFINITY).max(mean),
+            low: steps.get(low).filter(|_| low > 0).map_or(0.0, |(ns, _)| *ns as f64).min(mean),
+            high: steps.get(high).filter(is_end).map_or(f64::INFINITY, |(ns, _)| *ns as f64).max(mean),
             ..open
         })
     }
@@ -283,7 +340,8 @@ mod tests {
         let blocks: Vec<(&MergedLatency, u64)> = answered.iter().map(|block| (block, 20)).collect();
         let found = Clusters::with_unanswered(&blocks).unwrap();
         assert_eq!(found.steps(), 4000);
-        assert_eq!(found.share_within(60_000_000_000, 0.99).unwrap().share, 0.98);
+        let share = found.share_above(60_000_000_000, 0.05).unwrap();
+        assert!(share.low > 0.01 && share.low < 0.02 && share.high > 0.02, "{share:?}");
         assert_eq!((found.quantile(0.99, 0.05), found.quantile_ns(0.99)), (None, None));
         let median = found.quantile(0.5, 0.05).unwrap();
         assert!((median.mean / 1e6 - 1.0).abs() < 0.01 && median.high.is_finite(), "{median:?}");
@@ -295,12 +353,28 @@ mod tests {
 
     #[test]
     fn a_share_is_no_more_certain_than_independent_steps() {
-        let blocks: Vec<MergedLatency> =
-            (0..4).map(|_| block((0..100).map(|at| 1e6 + f64::from(at)))).collect();
-        let same = Clusters::of(&blocks).unwrap();
-        let share = same.share_within(2_000_000, 0.99).unwrap();
-        assert!(share.share == 1.0 && (share.standard_error - (0.0099_f64 / 400.0).sqrt()).abs() < 1e-12);
-        assert!((share.t_against(0.99) - 0.01 / share.standard_error).abs() < 1e-9);
-        assert_eq!(share.degrees, 3.0);
+        let block = |above: u64| block((0..100).map(|at| if at < above { 3e6 } else { 1e6 }));
+        let same = Clusters::of(&[2, 2, 2, 2].map(block)).unwrap();
+        // Wilson's interval of 8 of 400 with t(0.975, 3) = 3.1824: (8 + 5.0639 ± 3.1824 √(7.84 + 2.5320)) / 410.128.
+        let share = same.share_above(2_000_000, 0.05).unwrap();
+        assert!((share.low - 0.006864).abs() < 1e-5 && (share.high - 0.056843).abs() < 1e-5, "{share:?}");
+        let unequal = Clusters::of(&[0, 0, 0, 8].map(block)).unwrap();
+        let wide = unequal.share_above(2_000_000, 0.05).unwrap();
+        assert!(wide.low < share.low && wide.high > 10.0 * share.high, "{wide:?}");
+        assert_eq!(Clusters::of(&[block(1)]).unwrap().share_above(2_000_000, 0.05), None);
+    }
+
+    #[test]
+    fn ends_of_log_normal_means_worked_by_hand() {
+        // Zou et al.'s method for logarithms -5, -4, -3: mean -4, variance 1, t(0.975, 2) = 4.3027, chi-squared of 2
+        // degrees 0.05064 and 7.3778 at 2.5% and 97.5%.
+        let [lower, upper] = End::both(3, 0.05).unwrap();
+        let logs = [-5.0, -4.0, -3.0];
+        let (t, low, high) =
+            (4.302_65 / 3_f64.sqrt(), 0.5 * (1.0 - 2.0 / 7.377_76), 0.5 * (2.0 / 0.050_636 - 1.0));
+        let expected = [(-3.5 - t.hypot(low)).exp(), (-3.5 + t.hypot(high)).exp()];
+        let found = [&lower, &upper].map(|end| end.of_log_normal(&logs, 0.0).unwrap());
+        assert!((found[0] / expected[0] - 1.0).abs() < 1e-3, "{found:?} {expected:?}");
+        assert!((found[1] / expected[1] - 1.0).abs() < 1e-3, "{found:?} {expected:?}");
     }
 }

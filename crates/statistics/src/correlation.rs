@@ -23,7 +23,6 @@ const STEP: f64 = 0.005;
 /// that share treatments depend on each other, which makes the estimate less precise than their number suggests, but
 /// does not bias it. Degenerate cases: series of fewer than [`MIN_BLOCKS`] values ([`MIN_BLOCKS_ALONE`] for a single
 /// one), without variance, or with values that are not finite are left out; without any other the answer is 0.
-/// variance, or with values that are not finite take no part; without any that does the answer is 0.
 pub fn common(series: &[&[f64]]) -> f64 {
     let at_least = if series.len() > 1 { MIN_BLOCKS } else { MIN_BLOCKS_ALONE };
     let centred: Vec<Vec<f64>> =

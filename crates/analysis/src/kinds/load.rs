@@ -2,7 +2,7 @@
 //! a bound, and from which on there are too many.
 
 use super::rate;
-use crate::estimate::LATENCY_MEAN;
+use crate::estimate::{LATENCY_MEAN, family_alpha};
 use crate::kind::Kind;
 use crate::load::{HighestRate, Keeps, Load, LoadPoint};
 use crate::screen::rates::named;
@@ -131,11 +131,10 @@ impl<'a> Points<'a> {
         rates
     }
 
-    /// Level of the answers about a bound, as its complement: placements, or at one rate all treatments, are one family
-    /// (Bonferroni).
+    /// Level of each answer about a bound, as its complement: placements, or at one rate all treatments, are one family.
     fn bound_alpha(&self) -> f64 {
         let family = if self.rates().len() > 1 { self.series().len() } else { self.shown().count() };
-        (1.0 - self.facts.level()) / family.max(1) as f64
+        family_alpha(1.0 - self.facts.level(), family)
     }
 
     /// What keeps the bound that was asked for.

@@ -9,7 +9,7 @@ use threadwise_study::LongWindows as Design;
 const WINDOW_NS: u64 = 10_000_000_000;
 
 fn study(long_blocks: u32) -> Study {
-    let mut study = fixtures::study(&[""], &["b one-cpu 1", "c two-cores 1"]);
+    let mut study = fixtures::study(&[""], &["b one-cpu 1", "c same-package 1"]);
     study.design.long_windows = Some(Design { blocks: long_blocks, window_ns: WINDOW_NS });
     study
 }

@@ -32,7 +32,7 @@ fn other_texts_are_refused_with_their_place() {
     );
     let damaged = text.replace("level = 0.95", "level = \"high\"");
     assert!(from_toml(&damaged).unwrap_err().to_string().contains("expected f64"));
-    let placed = text.replace("placement = \"same-core\"", "placement = \"nowhere\"");
+    let placed = text.replace("placement = \"one-cpu\"", "placement = \"nowhere\"");
     let error = from_toml(&placed).unwrap_err().to_string();
     assert!(error.contains("'nowhere' is not a placement: no such name"), "{error}");
     assert!(from_toml("").unwrap_err().to_string().starts_with("stored study:1:1: missing field"));

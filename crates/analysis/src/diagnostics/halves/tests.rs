@@ -12,7 +12,7 @@ use threadwise_study::{Run, Study};
 const ROWS: u64 = 1_000_000;
 
 fn study() -> Study {
-    fixtures::study(&[""], &["b one-cpu 2", "c two-cores 2"])
+    fixtures::study(&[""], &["b one-cpu 2", "c same-package 2"])
 }
 
 /// Eight blocks of 20 rounds with noise of 1%, in which `b` does a share of its rate in first halves.
