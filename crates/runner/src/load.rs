@@ -13,6 +13,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use threadwise_engine::connections::Need;
 use threadwise_engine::protocol::{Reply, Request, VERSION, WireLoad};
+use threadwise_engine::workloads::logical_io::DEFAULT_BLOCKS;
 use threadwise_engine::{Engine, LoadRequest};
 use threadwise_machine::{CpuSet, MemoryBinding};
 use threadwise_study::engine::Properties;
@@ -155,10 +156,13 @@ fn seeded_bytes(study: &Study, engine: &Properties) -> u64 {
 fn blocks_bytes(study: &Study, engine: &Properties) -> u64 {
     let mut files: BTreeMap<u64, u64> = BTreeMap::new();
     for treatment in &study.treatments {
-        let Some(OptionValue::Integer(blocks)) = treatment.options.get("blocks") else { continue };
+        let blocks = match treatment.options.get("blocks") {
+            None => DEFAULT_BLOCKS,
+            Some(blocks) => blocks.whole().unwrap_or(0),
+        };
         let is_shared = treatment.options.get("shared") == Some(&OptionValue::Flag(true));
         let copies = if is_shared { 1 } else { u64::from(treatment.sessions) };
-        let most = files.entry(u64::try_from(*blocks).unwrap_or(0)).or_default();
+        let most = files.entry(blocks).or_default();
         *most = copies.max(*most);
     }
     let sizes =
@@ -373,7 +377,7 @@ mod tests {
         assert_eq!(known_bytes(&one), 0);
         let shared = ("shared", OptionValue::Flag(true));
         assert_eq!(known_bytes(&study(vec![treatment(9, &[blocks(10), shared])])), 4096 * 20);
-        assert_eq!(known_bytes(&study(vec![treatment(9, &[])])), 0);
+        assert_eq!(known_bytes(&study(vec![treatment(9, &[])])), 4096 * 8192 * 10, "the workload's own size");
         assert_eq!(known_bytes(&study(vec![treatment(9, &[blocks(i64::MAX)])])), u64::MAX);
         let seeded = || treatment(2, &[("seed_rows", OptionValue::Integer(1000))]);
         let mut inserts = study(vec![seeded(), seeded()]);

@@ -18,6 +18,9 @@ use super::options::{check_vcpus, flag, number, only, refuse, whole};
 use super::rate;
 use crate::EngineError;
 
+/// Blocks of a session's table, where no option gives its size.
+pub const DEFAULT_BLOCKS: u64 = 8192;
+
 /// Every option of the workload.
 pub const OPTIONS: [&str; 13] = [
     "blocks",
@@ -133,7 +136,7 @@ fn blocks(options: &Options) -> Result<u64, EngineError> {
     }
     let Some(data_mib) = number(options, "data_mib") else {
         return match options.get("data") {
-            None => Ok(8192),
+            None => Ok(DEFAULT_BLOCKS),
             Some(label) => Err(refuse("data", format!("'{label}' needs blocks or data_mib too"))),
         };
     };
