@@ -41,8 +41,8 @@ pub enum LoadError {
     },
     /// The budget holds fewer than 8 blocks in the best case.
     #[error(
-        "a budget of {} cannot hold 8 blocks of this study, which take at least {least_s} s: give --budget {} or more, fewer treatments, or fewer --rounds{}",
-        typed(*budget_s), typed_up(*enough_s), long_words(*long_s)
+        "a budget of {} cannot hold 8 blocks of this study, which take at least {least_s} s: give --budget {} or more, {}{}",
+        typed(*budget_s), typed_up(*enough_s), fewer_words(*rounds), long_words(*long_s)
     )]
     Budget {
         /// Seconds that were given.
@@ -53,6 +53,8 @@ pub enum LoadError {
         enough_s: f64,
         /// Seconds of these for long windows; 0 without.
         long_s: f64,
+        /// Rounds of a block.
+        rounds: u32,
     },
     /// The data does not fit.
     #[error(
@@ -68,6 +70,11 @@ pub enum LoadError {
         /// What the limit is half of.
         rule: String,
     },
+}
+
+/// Other ways to make a budget sufficient. A block has at least one round.
+fn fewer_words(rounds: u32) -> &'static str {
+    if rounds > 1 { "fewer treatments, or fewer --rounds" } else { "or fewer treatments" }
 }
 
 /// Another way to make a budget sufficient.

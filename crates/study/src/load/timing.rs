@@ -260,6 +260,7 @@ impl Resolver<'_> {
             least_s: least_s as u64,
             enough_s,
             long_s: long_windows_s(study, 1.0),
+            rounds: study.design.rounds,
         };
         match self.overrides.budget_s {
             Some(_) => Err(error),

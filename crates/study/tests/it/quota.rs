@@ -27,6 +27,9 @@ fn slices_are_whole_periods_and_the_budget_holds_fewer_rounds() {
     assert_eq!((design.slice_ns, design.rewarm_ns), (1_000 * MS, Some(100 * MS)));
     assert_eq!(study.quota.unwrap().idle_ns(), 200 * MS);
     assert_eq!(design.rounds, 1);
+    let short = Overrides { budget_s: Some(60.0), ..under(1.5) };
+    let error = preset("placement").resolve(&small_guest(), &short).unwrap_err().to_string();
+    assert!(error.ends_with(" or more, or fewer treatments"), "a block has one round: {error}");
     let long = Overrides { budget_s: Some(600.0), ..under(1.5) };
     let study = preset("placement").resolve(&small_guest(), &long).unwrap();
     assert!((2..20).contains(&study.design.rounds), "{}", study.design.rounds);
