@@ -79,7 +79,7 @@ impl Workdir {
         let pid = std::process::id();
         let root = fs::canonicalize(root).map_err(|error| RunnerError::Workdir {
             path: root.to_owned(),
-            why: format!("{error}; choose another data folder"),
+            why: format!("{error}; choose another data folder (--data-dir)"),
         })?;
         // The name is unique: the watchdog, which gets it beforehand, may trust it.
         let path = root.join(format!("{PREFIX}{pid}-{:016x}", RandomState::new().build_hasher().finish()));
@@ -95,7 +95,7 @@ impl Workdir {
                 Ok(Self { path, _marker: marker, journal: None, watchdog, programs: programs.to_vec() })
             }
             Err(error) => {
-                Err(RunnerError::Workdir { path, why: format!("{error}; choose another data folder") })
+                Err(RunnerError::Workdir { path, why: format!("{error}; choose another data folder (--data-dir)") })
             }
         }
     }
@@ -417,7 +417,7 @@ mod tests {
     #[test]
     fn a_root_that_cannot_be_written_is_an_error_with_a_next_step() {
         let error = Workdir::create(Path::new("/proc/nowhere"), None, &[]).unwrap_err();
-        assert!(error.to_string().contains("data folder"), "{error}");
+        assert!(error.to_string().contains("data folder (--data-dir)"), "{error}");
     }
 
     #[test]
