@@ -22,10 +22,12 @@ pub fn usage(error: &clap::Error, args: &[String]) -> ExitCode {
     ExitCode::from(2)
 }
 
-/// The error and clap's tips, without the usage and without the pointer to the help.
+/// The error and clap's tips, without the usage and without the pointer to the help. Nor the tip to put `--` before it:
+/// what follows `--` is a command.
 fn one_line(text: &str) -> String {
     let kept = text.lines().take_while(|line| !line.starts_with("Usage:") && !line.starts_with("For more"));
-    let joined = kept.map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join(" ");
+    let is_said = |line: &&str| !line.is_empty() && !line.starts_with("tip: to pass '");
+    let joined = kept.map(str::trim).filter(is_said).collect::<Vec<_>>().join(" ");
     joined.strip_prefix("error: ").unwrap_or(&joined).to_owned()
 }
 
@@ -41,5 +43,8 @@ mod tests {
             one_line(text),
             "unexpected argument '--foo' found tip: a similar argument exists: '--for'"
         );
+        let text = "error: unexpected argument '-1' found\n\n  tip: to pass '-1' as a value, use '-- -1'\n\n\
+                    Usage: threadwise run\n\nFor more information, try '--help'.\n";
+        assert_eq!(one_line(text), "unexpected argument '-1' found");
     }
 }
