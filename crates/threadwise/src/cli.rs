@@ -429,7 +429,7 @@ Examples:
   threadwise report FILE --json | jq .advice
   threadwise report FILE --slo p99=10ms
   threadwise report FILE --price-hour 3.20 --licence-hour 0.50 --licence-per core
-  threadwise report FILE --csv > runs.csv")]
+  threadwise report FILE --csv > estimates.csv")]
 pub struct ReportArgs {
     /// A result file written by `threadwise run`; it is opened read-only
     #[arg(value_name = "FILE")]
