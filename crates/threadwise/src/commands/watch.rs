@@ -80,7 +80,7 @@ pub fn say_what_is_looked_at(topology: &Topology, cpus: &[u32], every_s: f64) {
     let allowed = topology.allowed().len();
     let left = match allowed - cpus.len() {
         0 => String::new(),
-        left => format!(", not at {left} others (--cpus)"),
+        left => format!(", not at {} (--cpus)", numbers::counted(left, "other")),
     };
     output::tell(&format!(
         "looking at {} ({}){left}, every {}; Ctrl-C ends it",

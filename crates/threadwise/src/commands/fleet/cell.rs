@@ -207,8 +207,8 @@ mod tests {
 
     #[test]
     fn what_to_type_by_hand_is_no_part_of_a_reason() {
-        let message = "a budget of 75s cannot hold 8 blocks: a block takes 9 s; give --budget 105s; 1 complete block(s) are \
-                       kept, continue with: threadwise run --resume /a/b --budget 95s";
+        let message = "a budget of 75s cannot hold 8 blocks: a block takes 9 s; give --budget 105s; kept: 1 complete \
+                       block, continue with: threadwise run --resume /a/b --budget 95s";
         assert_eq!(
             without_commands(message),
             "a budget of 75s cannot hold 8 blocks: a block takes 9 s; give --budget 105s"

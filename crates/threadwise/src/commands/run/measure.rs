@@ -14,6 +14,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 use threadwise_analysis::{analyse, reached};
+use threadwise_document::numbers;
 use threadwise_machine::Topology;
 use threadwise_process::watchdog::Start;
 use threadwise_runner::{Decision, Event, Looks, Outcome, Reason, Settings};
@@ -179,7 +180,8 @@ impl<'a> Shown<'a> {
             Event::Planned { blocks, eta_s } => {
                 self.planned = true;
                 let left = eta_s.map(|eta_s| format!(", about {} left", time(eta_s)));
-                self.progress.step(&format!("{blocks} blocks{}", left.unwrap_or_default()));
+                let blocks = numbers::counted(*blocks as usize, "block");
+                self.progress.step(&format!("{blocks}{}", left.unwrap_or_default()));
             }
             Event::BlockStarted { block, blocks } => {
                 let total = blocks.map_or(String::new(), |blocks| format!(" of {blocks}"));

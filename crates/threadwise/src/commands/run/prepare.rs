@@ -305,14 +305,14 @@ impl Job {
             (Stopping::Until { half_width, .. }, Some(limit)) => {
                 format!("until ±{}, at most {limit}", numbers::set_percent(half_width))
             }
-            (Stopping::Blocks { blocks }, Some(limit)) => format!("{blocks} blocks in at most {limit}"),
+            (Stopping::Blocks { blocks }, Some(limit)) => format!("{} in at most {limit}", numbers::counted(blocks as usize, "block")),
             (Stopping::Budget { budget_s }, None) => {
                 format!("at least 8 blocks, or as many as {} holds", time(budget_s))
             }
             (Stopping::Until { half_width, budget_s }, None) => {
                 format!("until ±{}, at most about {}", numbers::set_percent(half_width), time(budget_s))
             }
-            (Stopping::Blocks { blocks }, None) => format!("{blocks} blocks"),
+            (Stopping::Blocks { blocks }, None) => numbers::counted(blocks as usize, "block"),
         };
         let treatments = self.study.treatments.len();
         if self.study.runs_whole() {

@@ -9,7 +9,7 @@ use crate::opened::Opened;
 use crate::output;
 use std::path::Path;
 use threadwise_analysis::Facts;
-use threadwise_document::{Prose, prose};
+use threadwise_document::{Prose, numbers, prose};
 use threadwise_report::{html, json};
 use threadwise_runner::{Outcome, Reason};
 use threadwise_study::transaction::written_to;
@@ -106,14 +106,14 @@ pub fn ended(outcome: &Outcome, job: &Job, args: &RunArgs) -> Result<(), AppErro
             Err(AppError::Interrupted(format!("stopped before the first block was complete; {resume}")))
         }
         Reason::Interrupted => Err(AppError::Interrupted(format!(
-            "stopped after {} complete block(s); {resume}",
-            outcome.blocks
+            "stopped after {}; {resume}",
+            numbers::counted(outcome.blocks as usize, "complete block")
         ))),
         Reason::OthersWaited(why) => Err(AppError::Refused(format!("stopped: {why}; {resume}"))),
         Reason::Short(short) if outcome.blocks == 0 => Err(AppError::refused(short)),
         Reason::Short(short) => Err(AppError::Refused(format!(
-            "{short}; {} complete block(s) are kept, {resume} --budget {}",
-            outcome.blocks,
+            "{short}; kept: {}, {resume} --budget {}",
+            numbers::counted(outcome.blocks as usize, "complete block"),
             short.budget_to_go_on()
         ))),
     }
