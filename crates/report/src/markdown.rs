@@ -3,21 +3,19 @@
 use crate::Document;
 use crate::terminal::{self, Style};
 use crate::text::plain;
-use threadwise_document::screen::{TrustLevel, WIDTH};
+use threadwise_document::screen::WIDTH;
 use threadwise_document::{Class, Prose, Span};
 
 /// A heading, the answer, and how far to trust it.
 pub(crate) fn head(document: &Document) -> String {
     let screen = &document.screen;
-    let mut text = format!("### {}\n\n{}\n", escaped(&screen.subject), sentences(&screen.answer));
-    if screen.trust.level != TrustLevel::None {
-        text.push_str(&format!(
-            "\n**Trust: {}.** {}\n",
-            screen.trust.level,
-            sentences(&screen.trust.reasons)
-        ));
-    }
-    text
+    format!(
+        "### {}\n\n{}\n\n**Trust: {}.** {}\n",
+        escaped(&screen.subject),
+        sentences(&screen.answer),
+        screen.trust.level,
+        sentences(&screen.trust.reasons)
+    )
 }
 
 /// The answer as Markdown: its head, the table, what to set.

@@ -23,7 +23,7 @@ pub const SIMULATED: &str = "SIMULATED: the figures are from a model, not from a
 /// The word, and why.
 pub fn trust(facts: &Facts<'_>, verdict: &[Finding]) -> Trust {
     if facts.throughput().next().is_none() || facts.analysis.blocks == 0 {
-        return Trust { level: TrustLevel::None, reasons: Vec::new() };
+        return Trust { level: TrustLevel::None, reasons: vec!["Nothing can be compared.".into()] };
     }
     let (low, mut fair) = (low(facts, verdict), fair(facts, verdict));
     let is_wide = facts.analysis.noise_floors.iter().any(|floor| floor.alarm == Some(Alarm::Wide));

@@ -16,16 +16,14 @@ pub fn screen(screen: &Screen, style: Style) -> String {
     }
     lines.push(String::new());
     lines.extend(part("ANSWER", &screen.answer, style));
-    if screen.trust.level != TrustLevel::None {
-        let level = screen.trust.level.to_string();
-        let reasons =
-            std::iter::once(Prose::from(format!("{level}."))).chain(screen.trust.reasons.iter().cloned());
-        let mut all = part("TRUST", &reasons.collect::<Vec<_>>(), style);
-        if let Some(first) = all.first_mut() {
-            *first = first.replacen(&level, &style.paint(color(screen.trust.level), &level), 1);
-        }
-        lines.extend(all);
+    let level = screen.trust.level.to_string();
+    let reasons =
+        std::iter::once(Prose::from(format!("{level}."))).chain(screen.trust.reasons.iter().cloned());
+    let mut trust = part("TRUST", &reasons.collect::<Vec<_>>(), style);
+    if let Some(first) = trust.first_mut() {
+        *first = first.replacen(&level, &style.paint(color(screen.trust.level), &level), 1);
     }
+    lines.extend(trust);
     lines.push(String::new());
     if let Some(table) = &screen.table {
         lines.extend(rows(table, style));
