@@ -143,7 +143,8 @@ pub fn limited(clauses: impl IntoIterator<Item = Prose>, most: usize) -> Option<
     (!clauses.is_empty()).then(|| Prose::join(clauses, "; "))
 }
 
-/// Puts a finding together; `evidence` names estimates or treatments.
+/// Puts a finding together; `evidence` names estimates or treatments. Ratios have the intervals that decide, as in the
+/// answer on the screen: two intervals of one ratio would look like a contradiction.
 pub fn finding(kind: FindingKind, line: impl Into<Prose>, evidence: &[&str]) -> Finding {
     let mut names: Vec<String> = Vec::new();
     for name in evidence {
@@ -151,7 +152,7 @@ pub fn finding(kind: FindingKind, line: impl Into<Prose>, evidence: &[&str]) -> 
             names.push((*name).to_owned());
         }
     }
-    Finding { kind, line: line.into(), evidence: names }
+    Finding { kind, line: line.into().decisive(), evidence: names }
 }
 
 /// Most treatments that are named as possibly the best.

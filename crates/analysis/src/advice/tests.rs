@@ -57,7 +57,7 @@ fn sessions_for_throughput_and_for_latency() {
     assert_eq!(
         texts(&got),
         [
-            "Busy sessions to run: four (up to eight do as much), the fewest that are shown to be within 3% of the best of one to eight; 3.50x [3.50, 3.50] of one; \
+            "Busy sessions to run: four (up to eight do as much), the fewest that are shown to be within 3% of the best of one to eight; 3.50x [3.49, 3.51] of one; \
           for latency two (p99 +125% [125, 126]); from four on p99 is over twice that of one: 2.33x [2.33, 2.33]."
         ]
     );
@@ -308,4 +308,21 @@ fn a_percentile_that_was_not_measured_is_no_bound_that_is_not_kept() {
         all.contains("the most with p99 within 1.00 ms: eight (") && !all.contains("not measured"),
         "{all}"
     );
+}
+
+#[test]
+fn a_ratio_has_one_interval_in_findings_advice_and_answer() {
+    let study = study(&[""], &["S2 spread:2 2", "S4 spread:4 4"]);
+    let all = runs(&[("S2", 1.9), ("S4", 3.5)], 0.01);
+    let topology = machine(1, 8, 1);
+    let analysis = analyse_on(&study, Some(&topology), &all, 1.0);
+    let facts = Facts { runs: &all, ..Facts::new(&study, &topology, &analysis) };
+    let verdict = crate::document(&facts).verdict;
+    let texts: Vec<String> = verdict.iter().map(crate::Finding::text).collect();
+    for estimate in facts.throughput() {
+        let (plain, decisive) = (Prose::from(&estimate.ratio), Prose::from(&estimate.ratio.decisive()));
+        assert_ne!(plain, decisive, "else this shows nothing");
+        assert!(texts.iter().any(|text| text.contains(&decisive.to_string())), "{decisive}: {texts:?}");
+        assert!(!texts.iter().any(|text| text.contains(&plain.to_string())), "{plain}: {texts:?}");
+    }
 }

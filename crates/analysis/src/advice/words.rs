@@ -2,12 +2,13 @@
 
 use crate::Facts;
 use crate::choices::{Axis, Candidate, Choice};
+use crate::estimate::THROUGHPUT;
 use crate::groups::bare;
 use crate::words::change_decisive;
 use threadwise_document::numbers::{count_word, counted, percent, set_percent};
 use threadwise_document::{Interval, Prose, prose};
 use threadwise_machine::Pin;
-use threadwise_study::{ComparisonKind, Treatment, Workload};
+use threadwise_study::{ComparisonKind, Role, Treatment, Workload};
 
 /// Most candidates of a choice that gives the speed of each.
 const FEW: usize = 4;
@@ -239,14 +240,25 @@ pub fn of_numbers(facts: &Facts<'_>, choice: &Choice, chosen: &Candidate) -> Pro
             value(facts, choice, last)
         ),
     };
-    match &chosen.speed {
-        Some(speed) => prose!("{}; {} of {}", tried, &times(speed), value(facts, choice, first)),
+    match times(facts, chosen, first) {
+        Some(times) => prose!("{}; {} of {}", tried, times, value(facts, choice, first)),
         None => tried,
     }
 }
 
-fn times(speed: &Interval) -> Interval {
-    Interval { unit: "ratio".to_owned(), ..speed.clone() }
+/// How many times the first's speed: with the interval that decides, where the study compares the two.
+fn times(facts: &Facts<'_>, candidate: &Candidate, first: &Candidate) -> Option<Prose> {
+    let speed = candidate.speed.as_ref()?;
+    let named = |name: &str| facts.study.treatments.iter().find(|treatment| treatment.name == name);
+    let pair = named(&candidate.treatment).zip(named(&first.treatment));
+    let compared = pair.and_then(|(treatment, other)| match other.role {
+        Role::Baseline => facts.against_alone(treatment, THROUGHPUT),
+        _ => facts.against(treatment, other, THROUGHPUT),
+    });
+    Some(match compared {
+        Some(estimate) => (&estimate.ratio.decisive()).into(),
+        None => (&Interval { unit: "ratio".to_owned(), ..speed.clone() }).into(),
+    })
 }
 
 /// How the candidates of a choice without numbers compare to the first.
@@ -264,7 +276,7 @@ fn beside(facts: &Facts<'_>, choice: &Choice, chosen: &Candidate) -> Prose {
     let others = choice
         .candidates
         .iter()
-        .filter_map(|one| Some(prose!("{} {}", value(facts, choice, one), &times(one.speed.as_ref()?))));
+        .filter_map(|one| Some(prose!("{} {}", value(facts, choice, one), times(facts, one, first)?)));
     let others: Vec<Prose> = others.collect();
     if !others.is_empty() {
         text.push(prose!("; {} of {}", Prose::list(others), value(facts, choice, first)));

@@ -139,7 +139,7 @@ fn a_sweep_over_siblings_tells_latency_from_throughput() {
     let findings = plain_verdict(&study, &topology, &analyse_on(&study, Some(&topology), &all, 1.0));
     assert_eq!(
         of_kind(&findings, FindingKind::Scaling),
-        "Two sessions on two cores do 1.95x [1.95, 1.95] one session's reads."
+        "Two sessions on two cores do 1.95x [1.95, 1.96] one session's reads."
     );
     assert!(of_kind(&findings, FindingKind::Sweep).starts_with(
         "Ten sessions add nothing to eight (0.98x [0.98, 0.98], a difference of less than 3%; 4.60x"
@@ -173,7 +173,7 @@ fn a_sweep_that_ends_too_early_asks_for_more() {
     );
     assert_eq!(
         of_kind(&findings, FindingKind::Advice),
-        "Busy sessions to run: four or more, the largest number tested; 3.80x [3.79, 3.80] of one; more may do more, \
+        "Busy sessions to run: four or more, the largest number tested; 3.80x [3.79, 3.81] of one; more may do more, \
          so that there is no line to paste: measure with `--sessions 4,8`."
     );
 }
@@ -284,7 +284,7 @@ fn trust_tells_what_disturbed_and_what_is_open() {
     );
     assert_eq!(
         of_kind(&findings, FindingKind::Scaling),
-        "Two sessions on two cores do 1.89x [1.72, 2.08] one session's reads.",
+        "Two sessions on two cores do 1.89x [1.69, 2.12] one session's reads.",
         "wide, and beyond the margin all the same"
     );
 }

@@ -94,7 +94,7 @@ fn comparisons_that_were_asked_for_are_reported() {
     study.comparisons.push(comparison("X", &["Y"], "named"));
     let all = runs(8, &[("X", 1.9), ("Y", 1.0)]);
     let findings = verdict_of(&study, &machine(1, 2, 1), &all);
-    assert_eq!(of_kind(&findings, FindingKind::Asked), "As asked: X : Y: 1.90x [1.90, 1.90].");
+    assert_eq!(of_kind(&findings, FindingKind::Asked), "As asked: X : Y: 1.90x [1.89, 1.91].");
     for number in 0..7 {
         let mut more = comparison("Y", &["X"], "mine");
         more.name = format!("Y{number}");

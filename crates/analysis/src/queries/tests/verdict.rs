@@ -249,7 +249,7 @@ fn streams_are_reported_by_queries_per_hour() {
     let total = of_kind(&findings, FindingKind::QueriesTotal);
     assert_eq!(
         total,
-        "2 queries together, queries per hour against A (DOP 1 on no-smt, 1 stream, 3600/h): T 2.00x [2.00, 2.00] \
+        "2 queries together, queries per hour against A (DOP 1 on no-smt, 1 stream, 3600/h): T 2.00x [1.99, 2.00] \
          (7197/h)."
     );
     assert!(of_kind(&findings, FindingKind::CoreSeconds).starts_with("CPU per query against A: "));
