@@ -311,6 +311,25 @@ fn a_percentile_that_was_not_measured_is_no_bound_that_is_not_kept() {
 }
 
 #[test]
+fn a_bound_is_answered_on_the_screen_of_two_numbers_of_sessions() {
+    let study = study(&[""], &["S2 spread:2 2"]);
+    let mut all = runs(&[("S2", 1.9)], 0.0005);
+    for run in &mut all {
+        run.slices.iter_mut().for_each(|slice| slice.sessions[0].latency = latency(900, &[2000]));
+    }
+    let topology = machine(1, 8, 1);
+    let analysis = analyse_on(&study, Some(&topology), &all, 1.0);
+    let answer = |p99_ns: Option<f64>| {
+        let asked = crate::asked::Asked { p99_ns, ..Default::default() };
+        let facts = Facts { runs: &all, asked, ..Facts::new(&study, &topology, &analysis) };
+        crate::document(&facts).screen.answer.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")
+    };
+    let bounded = answer(Some(1e6));
+    assert!(bounded.contains("the most with p99 within 1.00 ms: two ("), "{bounded}");
+    assert!(answer(None).starts_with("Two cores do 1.90x"), "{}", answer(None));
+}
+
+#[test]
 fn a_ratio_has_one_interval_in_findings_advice_and_answer() {
     let study = study(&[""], &["S2 spread:2 2", "S4 spread:4 4"]);
     let all = runs(&[("S2", 1.9), ("S4", 3.5)], 0.01);

@@ -71,7 +71,10 @@ fn report_of(facts: &Facts<'_>, option: &str) -> Prose {
 fn answer(facts: &Facts<'_>, verdict: &[Finding], advice: &[Advice], trust: &Trust) -> Vec<Prose> {
     let of_kind = if trust.level == TrustLevel::None { Vec::new() } else { rates::answer(facts) };
     let advised = advice.iter().flat_map(|advice| plain(&advice.line).sentences());
-    let sentences: Vec<Prose> = match of_kind.is_empty() || is_the_question(facts, &sweeps(facts)) {
+    // A bound for latency is a question, however few numbers of sessions were measured.
+    let is_bounded = facts.asked.p99_ns.is_some() && advice.iter().any(|one| one.about == "sessions");
+    let is_asked = is_the_question(facts, &sweeps(facts)) || is_bounded;
+    let sentences: Vec<Prose> = match of_kind.is_empty() || is_asked {
         true => without_repeats(advised.chain(sentences_of(verdict, FindingKind::is_answer))),
         false => {
             let more = sentences_of(verdict, |kind| matches!(kind, FindingKind::Sweep | FindingKind::Asked));
