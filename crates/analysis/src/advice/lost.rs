@@ -24,15 +24,16 @@ pub fn line(facts: &Facts<'_>, choice: &Choice) -> Option<Prose> {
     let first = choice.candidates.first()?;
     // The one whose ratio to the first was moved most.
     let moved = if most == first { least } else { most };
-    let without = moved.speed.as_ref().zip(moved.speed_on_cpu.as_ref()).map(|(speed, on_cpu)| {
-        prose!(
-            " {} is {} of {} as measured, and {} after correction for the time lost.",
-            named(moved),
-            speed,
-            named(first),
-            on_cpu
-        )
-    });
+    let without =
+        words::times(facts, moved, first).zip(moved.speed_on_cpu.as_ref()).map(|(speed, on_cpu)| {
+            prose!(
+                " {} is {} of {} as measured, and {} after correction for the time lost.",
+                named(moved),
+                speed,
+                named(first),
+                on_cpu
+            )
+        });
     Some(prose!(
         "No advice on {}: {} lost {} of its time to {}, and {} {}.{} Measure again when nothing else runs there, or on another machine.",
         words::question(facts, choice),

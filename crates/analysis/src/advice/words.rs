@@ -1,10 +1,9 @@
 //! Words for the candidates of a choice.
 
-use crate::Facts;
 use crate::choices::{Axis, Candidate, Choice};
-use crate::estimate::THROUGHPUT;
 use crate::groups::bare;
 use crate::words::change_decisive;
+use crate::{Direction, Facts};
 use threadwise_document::numbers::{count_word, counted, percent, set_percent};
 use threadwise_document::{Interval, Prose, prose};
 use threadwise_machine::Pin;
@@ -247,15 +246,17 @@ pub fn of_numbers(facts: &Facts<'_>, choice: &Choice, chosen: &Candidate) -> Pro
 }
 
 /// How many times the first's speed: with the interval that decides, where the study compares the two.
-fn times(facts: &Facts<'_>, candidate: &Candidate, first: &Candidate) -> Option<Prose> {
+pub fn times(facts: &Facts<'_>, candidate: &Candidate, first: &Candidate) -> Option<Prose> {
     let speed = candidate.speed.as_ref()?;
     let named = |name: &str| facts.study.treatments.iter().find(|treatment| treatment.name == name);
     let pair = named(&candidate.treatment).zip(named(&first.treatment));
+    let headline = facts.analysis.headline();
     let compared = pair.and_then(|(treatment, other)| match other.role {
-        Role::Baseline => facts.against_alone(treatment, THROUGHPUT),
-        _ => facts.against(treatment, other, THROUGHPUT),
+        Role::Baseline => facts.against_alone(treatment, headline),
+        _ => facts.against(treatment, other, headline),
     });
-    Some(match compared {
+    // A ratio of times is not one of speeds.
+    Some(match compared.filter(|estimate| estimate.ratio.direction == Direction::HigherIsBetter) {
         Some(estimate) => (&estimate.ratio.decisive()).into(),
         None => (&Interval { unit: "ratio".to_owned(), ..speed.clone() }).into(),
     })
