@@ -94,9 +94,10 @@ impl Workdir {
             Ok(marker) => {
                 Ok(Self { path, _marker: marker, journal: None, watchdog, programs: programs.to_vec() })
             }
-            Err(error) => {
-                Err(RunnerError::Workdir { path, why: format!("{error}; choose another data folder (--data-dir)") })
-            }
+            Err(error) => Err(RunnerError::Workdir {
+                path,
+                why: format!("{error}; choose another data folder (--data-dir)"),
+            }),
         }
     }
 

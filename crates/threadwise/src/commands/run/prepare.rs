@@ -305,7 +305,9 @@ impl Job {
             (Stopping::Until { half_width, .. }, Some(limit)) => {
                 format!("until ±{}, at most {limit}", numbers::set_percent(half_width))
             }
-            (Stopping::Blocks { blocks }, Some(limit)) => format!("{} in at most {limit}", numbers::counted(blocks as usize, "block")),
+            (Stopping::Blocks { blocks }, Some(limit)) => {
+                format!("{} in at most {limit}", numbers::counted(blocks as usize, "block"))
+            }
             (Stopping::Budget { budget_s }, None) => {
                 format!("at least 8 blocks, or as many as {} holds", time(budget_s))
             }
