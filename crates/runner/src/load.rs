@@ -120,11 +120,11 @@ pub fn known_bytes_by_device(study: &Study) -> BTreeMap<Option<&str>, u64> {
 }
 
 /// The same for one instance of the engine: for every number of blocks a template, and a copy for each session of the
-/// treatment with most of them. A model has no data.
+/// treatment with most of them. A model has no data, and a user's server has it elsewhere.
 pub fn known_bytes(study: &Study) -> u64 {
     let engine = study.properties();
     match study.workload {
-        _ if engine.simulated => 0,
+        _ if engine.simulated || study.is_users_server() => 0,
         Workload::LogicalIo => blocks_bytes(study, &engine),
         Workload::Insert => seeded_bytes(study, &engine),
         Workload::Tpch => query_bytes(study, &engine),
@@ -133,11 +133,10 @@ pub fn known_bytes(study: &Study) -> u64 {
     }
 }
 
-/// Disk space for loading a data set. The user's server has it elsewhere.
+/// Disk space for loading a data set.
 fn query_bytes(study: &Study, engine: &Properties) -> u64 {
-    let bytes_per_scale = if study.is_users_server() { 0 } else { engine.tpch_bytes };
     let scale = study.treatments.first().and_then(|treatment| TpchOptions::read(&treatment.options).ok());
-    scale.map_or(0, |options| (options.scale * bytes_per_scale as f64) as u64)
+    scale.map_or(0, |options| (options.scale * engine.tpch_bytes as f64) as u64)
 }
 
 /// One table that all treatments scan.
@@ -375,6 +374,9 @@ mod tests {
         assert_eq!(known_bytes(&one), 8192 * (100 * 4 + 1000 * 3));
         one.engine_properties = Some(Properties { simulated: true, ..Properties::default() });
         assert_eq!(known_bytes(&one), 0);
+        one.engine_properties = None;
+        one.engine_options.insert("url".into(), OptionValue::Text("x://".into()));
+        assert_eq!(known_bytes(&one), 0, "the tables lie on the user's server");
         let shared = ("shared", OptionValue::Flag(true));
         assert_eq!(known_bytes(&study(vec![treatment(9, &[blocks(10), shared])])), 4096 * 20);
         assert_eq!(known_bytes(&study(vec![treatment(9, &[])])), 4096 * 8192 * 10, "the workload's own size");
