@@ -33,8 +33,14 @@ fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
 
 /// Whether a process is there and no zombie.
 fn is_running(pid: u32) -> bool {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    stat.rsplit_once(')').is_some_and(|(_, rest)| !matches!(rest.trim().chars().next(), Some('Z' | 'X')))
+    let stat =
+        |task: std::fs::DirEntry| std::fs::read_to_string(task.path().join("stat")).unwrap_or_default();
+    let is_alive = |stat: String| {
+        stat.rsplit_once(')').is_some_and(|(_, rest)| !matches!(rest.trim().chars().next(), Some('Z' | 'X')))
+    };
+    // The first thread of a killed process may have ended while another one still holds its files and locks.
+    let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+    tasks.map(stat).any(is_alive)
 }
 
 /// A folder that every user may enter, by its real path.
