@@ -330,7 +330,7 @@ fn is_like(one: &Treatment, other: &Treatment, axis: Axis) -> bool {
         && one.instance == other.instance
         && one.arm == other.arm
         && (is(Axis::Jobs) || one.sessions == other.sessions)
-        && (is(Axis::Placement) || one.placement.text.as_str() == other.placement.text.as_str())
+        && (is(Axis::Placement) || one.placement == other.placement)
         && (is(Axis::Service) || one.service == other.service)
         && (is(Axis::Memory) || one.memory == other.memory)
         && (is(Axis::Pin) || one.pin == other.pin)

@@ -351,7 +351,7 @@ mod lab_simulations {
                 100.0 * stated,
                 100.0 * count / SERVERS as f64
             );
-            assert!(right >= stated - 0.02, "{sd} {ar1} {blocks}: {right} {stated}");
+            assert!(right >= stated, "{sd} {ar1} {blocks}: {right} {stated}");
         }
     }
 }

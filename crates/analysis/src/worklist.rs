@@ -89,7 +89,7 @@ fn series(
 
 /// Whether two treatments differ in their number of jobs alone.
 fn is_beside(one: &Treatment, other: &Treatment) -> bool {
-    one.placement.text.as_str() == other.placement.text.as_str() && one.factors == other.factors
+    one.placement == other.placement && one.factors == other.factors
 }
 
 /// Label of a line: its placement, if that differs or nothing does, and its levels of factors that differ.
@@ -100,9 +100,8 @@ fn label(study: &Study, treatment: &Treatment) -> String {
         differs.then(|| level_words(factor, level))
     };
     let levels: Vec<String> = treatment.factors.iter().filter_map(level).collect();
-    let placement = treatment.placement.text.as_str();
-    let is_placed = levels.is_empty() || others().any(|other| other.placement.text.as_str() != placement);
-    let placement = is_placed.then(|| placement.to_owned());
+    let is_placed = levels.is_empty() || others().any(|other| other.placement != treatment.placement);
+    let placement = is_placed.then(|| treatment.placement.to_string());
     placement.into_iter().chain(levels).collect::<Vec<String>>().join(", ")
 }
 
@@ -219,7 +218,7 @@ fn pairs(study: &Study, estimates: &[Estimate]) -> Vec<Pair> {
             .zip(comparison.baseline.first().and_then(|name| study.treatment(name)));
         let Some(((_, top), (_, under))) = sides else { continue };
         let Some(kind) = kind(top, under).filter(|_| top.sessions == under.sessions) else { continue };
-        let is_turned = top.placement.text.as_str() == "no-smt" && under.placement.text.as_str() == "all";
+        let is_turned = top.placement.text == "no-smt" && under.placement.text == "all";
         let (top, under) = if is_turned { (under, top) } else { (top, under) };
         let Some(speed) = speed(study, estimates, top, under) else { continue };
         let pair = Pair {
@@ -239,7 +238,7 @@ fn pairs(study: &Study, estimates: &[Estimate]) -> Vec<Pair> {
 
 /// What two treatments differ in, if it is one thing.
 fn kind(one: &Treatment, other: &Treatment) -> Option<PairKind> {
-    let same_place = one.placement.text.as_str() == other.placement.text.as_str();
+    let same_place = one.placement == other.placement;
     let mut others =
         one.factors.keys().chain(other.factors.keys()).filter(|key| {
             !SCHEDULE.contains(&key.as_str()) && one.factors.get(*key) != other.factors.get(*key)

@@ -26,7 +26,7 @@ pub mod welch;
 
 pub use association::{Association, Tail, association, blocks_needed};
 pub use average::{arithmetic, geometric, mean, mean_of_known, median, per};
-pub use clustered::{Clusters, ShareAbove};
+pub use clustered::Clusters;
 pub use false_discovery::{Discoveries, discoveries};
 pub use holm::{HolmStep, holm};
 pub use jackknife::LeftOut;

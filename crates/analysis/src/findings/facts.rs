@@ -23,7 +23,7 @@ impl<'a> Facts<'a> {
             other.service.as_ref().map(|service| format!(", service={service}")).unwrap_or_default();
         let pin = if other.pin == Pin::Set { ", pin=set" } else { "" };
         let sessions = numbers::counted(other.sessions as usize, "session");
-        format!("{} ({sessions} on {}{pin}{service})", bare(&other.name), other.placement.text.as_str())
+        format!("{} ({sessions} on {}{pin}{service})", bare(&other.name), other.placement)
     }
 
     /// Whether baselines are one session alone.

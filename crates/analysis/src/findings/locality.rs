@@ -96,8 +96,7 @@ fn is_baseline_elsewhere(facts: &Facts<'_>, treatment: &Treatment, estimate: &Es
         && treatment.memory == Memory::Remote
         && alone.is_some_and(|alone| {
             alone.memory == Memory::Local
-                && (alone.placement.text.as_str(), alone.sessions)
-                    == (treatment.placement.text.as_str(), treatment.sessions)
+                && (&alone.placement, alone.sessions) == (&treatment.placement, treatment.sessions)
         })
 }
 

@@ -54,7 +54,7 @@ fn point(random: &mut ChaCha8Rng, utilisation: f64, blocks: usize, correlation: 
 fn correlate(points: &mut [LoadPoint]) {
     Clusters::correlate(
         &mut points.iter_mut().filter_map(|one| one.clusters.as_mut()).collect::<Vec<_>>(),
-        0.99,
+        BOUND_QUANTILE,
     );
 }
 

@@ -163,7 +163,7 @@ fn is_side(side: &Side, treatment: &Treatment, topology: &Topology) -> bool {
         }
         _ => false,
     };
-    treatment.placement.text.as_str() == side.placement
+    treatment.placement.text == side.placement
         && side.sessions.is_none_or(|sessions| sessions == treatment.sessions)
         && side.dop.is_none_or(has_dop)
 }
